@@ -4,10 +4,12 @@
 
 pub mod bits;
 pub mod budget;
+pub mod constraint;
 pub mod data;
 pub mod error;
 pub mod objective;
 pub mod optimal;
+mod threads;
 pub mod tree;
 
 #[cfg(feature = "python")]

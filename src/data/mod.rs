@@ -1,10 +1,13 @@
 //! One data model for every search: a [`Schema`], typed columns, a target, counts and weights.
 
 pub mod binarize;
+pub mod binary;
 pub mod dataset;
 pub mod schema;
 pub mod split;
+mod thresholds;
 
 pub use binarize::{Binarizer, Nominal, OwnTests, Thresholds};
+pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};

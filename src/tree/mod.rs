@@ -5,15 +5,23 @@
 //! subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical form on
 //! which equality and hash rest.
 //!
-//! To add a kind of test: a variant in [`Test`], its wording in `words.rs`, its check in `validate`, a line in the
-//! format history of `json.rs`.
+//! Where missing values go is not part of the words of a condition: see [`MissingPolicy`] and [`Split::default`].
+//!
+//! To add a kind of test: a variant in [`Test`], its wording in `words.rs`, its check in `validate.rs`, its bytes in
+//! `canonical.rs`, a line in the format history of `json.rs`.
 
+mod canonical;
 mod dot;
 mod json;
+mod outline;
 mod predict;
 mod rules;
+#[cfg(test)]
+mod sample;
 mod test;
 mod text;
+mod validate;
+mod walk;
 mod words;
 
 use std::sync::Arc;
@@ -22,8 +30,10 @@ use serde::{Deserialize, Serialize};
 
 pub use rules::Rule;
 pub use test::{Test, Threshold};
+pub use words::{condition, test_words};
 
 use crate::data::Schema;
+use crate::error::Result;
 
 /// What happens to a case that meets a test without having a value for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -100,9 +110,168 @@ pub enum Node {
 }
 
 /// A decision tree.
+///
+/// Two trees are equal when they have the same policies, the same class labels (or both predict numbers) and the same
+/// nodes, where features are compared by name and kind. Features that no test uses do not count: a tree grown on some
+/// of the columns equals the same tree grown on all. Names of targets and dtypes do not count either.
 #[derive(Debug, Clone)]
 pub struct Tree {
     schema: Arc<Schema>,
     policies: Policies,
     nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// Checks the nodes against each other and against the schema, and takes them in.
+    ///
+    /// Nodes stand in preorder, so a tree has one form only; `-0.0` becomes `0.0`. The schema itself is taken as
+    /// [`Schema::checked`], apart from float labels, which must be finite. Nothing that passes can make a method of
+    /// the tree panic.
+    ///
+    /// Errors: [`Error::BadTree`](crate::Error::BadTree), naming the node. Complexity: O(nodes + branches + masses).
+    pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
+        nodes.iter_mut().for_each(Node::drop_negative_zeros);
+        validate::check(&schema, &nodes)?;
+        Ok(Tree { schema, policies, nodes })
+    }
+
+    /// The schema of the table the tree was grown on.
+    pub fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// What happens to missing values and unseen levels.
+    pub fn policies(&self) -> Policies {
+        self.policies
+    }
+
+    /// All nodes, leaves included, in preorder; node 0 is the root.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// How many internal nodes there are. Complexity: O(nodes).
+    pub fn n_nodes(&self) -> usize {
+        self.splits().count()
+    }
+
+    /// How many leaves there are. Complexity: O(nodes).
+    pub fn n_leaves(&self) -> usize {
+        self.nodes.len() - self.n_nodes()
+    }
+
+    /// The most splits on a path from the root to a leaf; 0 for a single leaf. Complexity: O(nodes).
+    pub fn depth(&self) -> usize {
+        self.outline(None).iter().map(|entry| entry.depth).max().unwrap_or(0)
+    }
+
+    /// Positions of the features that some test asks about, ascending. Complexity: O(nodes log nodes).
+    pub fn features(&self) -> Vec<u32> {
+        let mut features: Vec<u32> = self.splits().map(|split| split.test.feature()).collect();
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
+    fn splits(&self) -> impl Iterator<Item = &Split> {
+        self.nodes.iter().filter_map(|node| match node {
+            Node::Split(split) => Some(split),
+            Node::Leaf(_) => None,
+        })
+    }
+}
+
+impl Node {
+    fn drop_negative_zeros(&mut self) {
+        let positive = |x: &mut f64| *x += 0.0; // -0.0 + 0.0 = 0.0
+        match self {
+            Node::Split(split) => {
+                if let Test::AtMost { threshold: Threshold::Float(t), .. } = &mut split.test {
+                    positive(t);
+                }
+                split.masses.iter_mut().for_each(positive);
+            }
+            Node::Leaf(Leaf::Class { masses, .. }) => masses.iter_mut().for_each(positive),
+            Node::Leaf(Leaf::Number { mean, mass }) => [mean, mass].into_iter().for_each(positive),
+        }
+    }
+}
+
+impl Split {
+    /// The branch of greatest mass; ties: the first.
+    pub fn heaviest(&self) -> usize {
+        let mut best = 0;
+        for (branch, mass) in self.masses.iter().enumerate() {
+            if *mass > self.masses[best] {
+                best = branch;
+            }
+        }
+        best
+    }
+}
+
+impl Leaf {
+    /// Training mass that came here.
+    pub fn mass(&self) -> f64 {
+        match self {
+            Leaf::Class { empty: true, .. } => 0.0,
+            Leaf::Class { masses, .. } => masses.iter().sum(),
+            Leaf::Number { mass, .. } => *mass,
+        }
+    }
+
+    /// Training mass that came here with another class than the predicted one; 0 where a number is predicted.
+    pub fn errors(&self) -> f64 {
+        match self {
+            Leaf::Class { label, masses, empty: false } => {
+                // Summed without the label rather than subtracted: no rounding below 0 or above it in a pure leaf.
+                masses.iter().enumerate().filter(|(class, _)| class != &(*label as usize)).map(|(_, mass)| mass).sum()
+            }
+            _ => 0.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sample;
+    use super::*;
+
+    #[test]
+    fn counts_nodes_leaves_depth_and_features() {
+        let tree = sample::iris();
+        assert_eq!((tree.n_nodes(), tree.n_leaves(), tree.depth()), (2, 3, 2));
+        assert_eq!(tree.features(), [0, 1]);
+        let leaf = sample::iris_leaf();
+        assert_eq!((leaf.n_nodes(), leaf.n_leaves(), leaf.depth()), (0, 1, 0));
+        assert!(leaf.features().is_empty());
+    }
+
+    #[test]
+    fn a_chain_of_100_000_nodes_is_no_problem() {
+        let tree = sample::chain(100_000);
+        assert_eq!((tree.n_nodes(), tree.n_leaves(), tree.depth()), (100_000, 100_001, 100_000));
+        assert_eq!(tree.clone(), tree);
+    }
+
+    #[test]
+    fn mass_and_errors_of_leaves() {
+        let leaf = Leaf::Class { label: 1, masses: [1.0, 5.0, 0.5].into(), empty: false };
+        assert_eq!((leaf.mass(), leaf.errors()), (6.5, 1.5));
+        let empty = Leaf::Class { label: 1, masses: [1.0, 5.0, 0.5].into(), empty: true };
+        assert_eq!((empty.mass(), empty.errors()), (0.0, 0.0));
+        let number = Leaf::Number { mean: 3.0, mass: 2.0 };
+        assert_eq!((number.mass(), number.errors()), (2.0, 0.0));
+    }
+
+    #[test]
+    fn the_first_of_equally_heavy_branches_wins() {
+        let split = Split {
+            test: Test::EachLevel { feature: 0 },
+            children: [1, 2, 3].into(),
+            masses: [1.0, 2.0, 2.0].into(),
+            default: 0,
+        };
+        assert_eq!(split.heaviest(), 1);
+    }
 }

@@ -9,7 +9,7 @@ use crate::data::Value;
 #[serde(rename_all = "snake_case")]
 pub enum Threshold {
     /// For float columns.
-    Float(f64),
+    Float(#[serde(with = "super::json::float")] f64),
     /// For integers, dates and times.
     Integer(i64),
     /// For ordinal columns: a position in the column's levels.
@@ -18,7 +18,7 @@ pub enum Threshold {
 
 /// A question about one feature. Branch 0 is taken by cases that pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Test {
     /// `x <= t`.
     AtMost {

@@ -1,0 +1,76 @@
+//! Words of bits: the only home of word kernels (and, later, of SIMD with its scalar twins).
+
+/// How many 64-bit words hold `n` bits.
+pub fn words(n: usize) -> usize {
+    n.div_ceil(64)
+}
+
+/// Whether bit `i` is set.
+#[inline]
+pub fn get(bits: &[u64], i: usize) -> bool {
+    bits[i / 64] >> (i % 64) & 1 == 1
+}
+
+/// Sets bit `i`.
+#[inline]
+pub fn set(bits: &mut [u64], i: usize) {
+    bits[i / 64] |= 1 << (i % 64);
+}
+
+/// Sets the bits `start..end`, whole words at a time.
+pub fn set_range(bits: &mut [u64], start: usize, end: usize) {
+    if start >= end {
+        return;
+    }
+    let (first, last) = (start / 64, (end - 1) / 64);
+    let low = !0u64 << (start % 64);
+    let high = !0u64 >> (63 - (end - 1) % 64);
+    if first == last {
+        bits[first] |= low & high;
+        return;
+    }
+    bits[first] |= low;
+    bits[first + 1..last].fill(!0);
+    bits[last] |= high;
+}
+
+/// The positions of the set bits, ascending.
+pub fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
+    bits.iter().enumerate().flat_map(|(i, &word)| {
+        let mut rest = word;
+        std::iter::from_fn(move || {
+            let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
+            rest &= rest - 1;
+            Some(i * 64 + bit)
+        })
+    })
+}
+
+/// A well mixed 64-bit number for each `x`: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+#[inline]
+pub fn mix(x: u64) -> u64 {
+    let mut z = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ z >> 31
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn ranges_equal_single_bits(start in 0usize..200, length in 0usize..200) {
+            let end = (start + length).min(200);
+            let mut fast = vec![0; words(200)];
+            let mut slow = fast.clone();
+            set_range(&mut fast, start, end);
+            (start..end).for_each(|i| set(&mut slow, i));
+            prop_assert_eq!(&fast, &slow);
+            prop_assert_eq!(ones(&fast).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
+            prop_assert!((0..200).all(|i| get(&fast, i) == (start..end).contains(&i)));
+        }
+    }
+}

@@ -1,0 +1,225 @@
+//! What a run may spend (time, search nodes, memory), how it is stopped, and how it ended.
+//!
+//! One [`Budget`] per run, shared by its workers. A worker owns a [`Ticker`]: it adds up work locally and looks at the
+//! clock and the flags about every tenth of a millisecond, so that a limit or a Ctrl-C is kept within milliseconds at
+//! a cost that cannot be measured.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+
+/// How a run ended. A limit is an outcome, not an error: the best tree so far and a true bound come back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    /// The result is proved best.
+    Optimal,
+    /// The result is proved to be within the tolerance asked for.
+    Acceptable,
+    /// A heuristic or an enumeration went to its end.
+    Complete,
+    /// The time was spent.
+    TimeLimit,
+    /// The search nodes were spent.
+    NodeLimit,
+    /// What must be in memory at once did not fit (a full cache is no reason to stop).
+    MemoryLimit,
+    /// Cancelled, by Ctrl-C or by another thread.
+    Interrupted,
+    /// No tree meets the constraints.
+    Infeasible,
+}
+
+impl Status {
+    /// The name users see: `"optimal"`, `"time_limit"`, ...
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Optimal => "optimal",
+            Status::Acceptable => "acceptable",
+            Status::Complete => "complete",
+            Status::TimeLimit => "time_limit",
+            Status::NodeLimit => "node_limit",
+            Status::MemoryLimit => "memory_limit",
+            Status::Interrupted => "interrupted",
+            Status::Infeasible => "infeasible",
+        }
+    }
+}
+
+/// Why a run has to stop before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// The time was spent.
+    Time,
+    /// The search nodes were spent.
+    Nodes,
+    /// Live state does not fit into the memory allowed.
+    Memory,
+    /// [`Budget::cancel`] was called.
+    Cancelled,
+}
+
+impl From<Stop> for Status {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Time => Status::TimeLimit,
+            Stop::Nodes => Status::NodeLimit,
+            Stop::Memory => Status::MemoryLimit,
+            Stop::Cancelled => Status::Interrupted,
+        }
+    }
+}
+
+/// Limits of a run; `None` means none, except for memory (see [`Budget::memory_limit`]).
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Limits {
+    /// Seconds of wall clock, from the start of the run.
+    pub seconds: Option<f64>,
+    /// Search nodes.
+    pub nodes: Option<u64>,
+    /// Bytes of live state and caches.
+    pub memory: Option<u64>,
+}
+
+impl Limits {
+    /// Checks ranges: seconds finite and not negative.
+    pub fn checked(self) -> Result<Self> {
+        match self.seconds {
+            Some(s) if !(s.is_finite() && s >= 0.0) => Err(Error::InvalidParameter {
+                name: "time_limit",
+                expected: "a finite number of seconds, not negative, or None".into(),
+                got: s.to_string(),
+            }),
+            _ => Ok(self),
+        }
+    }
+}
+
+/// The shared account of one run.
+#[derive(Debug)]
+pub struct Budget {
+    start: Instant,
+    deadline: Option<Instant>,
+    node_limit: u64,
+    memory_limit: u64,
+    nodes: AtomicU64,
+    cancelled: AtomicBool,
+}
+
+impl Budget {
+    /// Bytes allowed where no limit is given: 1 GiB.
+    pub const DEFAULT_MEMORY: u64 = 1 << 30;
+
+    /// Starts the clock.
+    pub fn new(limits: Limits) -> Self {
+        let start = Instant::now();
+        Budget {
+            start,
+            // A limit beyond the clock's range is no limit.
+            deadline: limits
+                .seconds
+                .and_then(|s| Duration::try_from_secs_f64(s).ok())
+                .and_then(|d| start.checked_add(d)),
+            node_limit: limits.nodes.unwrap_or(u64::MAX),
+            memory_limit: limits.memory.unwrap_or(Self::DEFAULT_MEMORY),
+            nodes: AtomicU64::new(0),
+            cancelled: AtomicBool::new(false),
+        }
+    }
+
+    /// Asks the run to stop; may be called from any thread.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Relaxed);
+    }
+
+    /// Seconds since the start.
+    pub fn seconds(&self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// Search nodes visited so far.
+    pub fn nodes(&self) -> u64 {
+        self.nodes.load(Relaxed)
+    }
+
+    /// Bytes allowed for live state and caches.
+    pub fn memory_limit(&self) -> u64 {
+        self.memory_limit
+    }
+
+    /// Counts one search node.
+    pub fn visit(&self) -> std::result::Result<(), Stop> {
+        match self.nodes.fetch_add(1, Relaxed) < self.node_limit {
+            true => Ok(()),
+            false => Err(Stop::Nodes),
+        }
+    }
+
+    /// Fails if the run has to stop. Reads the clock: call it through a [`Ticker`] in loops.
+    pub fn check(&self) -> std::result::Result<(), Stop> {
+        if self.cancelled.load(Relaxed) {
+            return Err(Stop::Cancelled);
+        }
+        match self.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Stop::Time),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One worker's view of a [`Budget`].
+#[derive(Debug)]
+pub struct Ticker<'b> {
+    budget: &'b Budget,
+    work: usize,
+}
+
+impl<'b> Ticker<'b> {
+    /// Units of work, each about a nanosecond, between two looks at the budget.
+    const POLL_EVERY: usize = 100_000;
+
+    /// A ticker that looks at the budget at its first [`Ticker::tick`].
+    pub fn new(budget: &'b Budget) -> Self {
+        Ticker { budget, work: Self::POLL_EVERY }
+    }
+
+    /// Adds work done, and fails if the run has to stop.
+    #[inline]
+    pub fn tick(&mut self, work: usize) -> std::result::Result<(), Stop> {
+        self.work += work;
+        if self.work < Self::POLL_EVERY {
+            return Ok(());
+        }
+        self.work = 0;
+        self.budget.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_stop_a_run() {
+        let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
+        assert_eq!(Ticker::new(&spent).tick(0), Err(Stop::Time));
+        let cancelled = Budget::new(Limits::default());
+        assert_eq!(Ticker::new(&cancelled).tick(0), Ok(()));
+        cancelled.cancel();
+        assert_eq!(cancelled.check(), Err(Stop::Cancelled));
+        let two_nodes = Budget::new(Limits { nodes: Some(2), ..Limits::default() });
+        assert_eq!([two_nodes.visit(), two_nodes.visit(), two_nodes.visit()], [Ok(()), Ok(()), Err(Stop::Nodes)]);
+    }
+
+    #[test]
+    fn limits_are_checked() {
+        for bad in [-1.0, f64::NAN, f64::INFINITY] {
+            assert!(Limits { seconds: Some(bad), ..Limits::default() }.checked().is_err());
+        }
+        // Far beyond the clock: accepted, and no limit.
+        assert_eq!(Budget::new(Limits { seconds: Some(1e300), ..Limits::default() }).check(), Ok(()));
+    }
+}

@@ -1,0 +1,280 @@
+//! Which 0/1 tests a table offers to an exact search.
+//!
+//! *Optimal always means: over the tests offered.* Tests stand in column-then-cut order: columns as in the table; per
+//! column its cuts ascending or its levels in order (subsets by size, then by level), last its test for missing.
+
+use super::dataset::{Column, Dataset, MISSING, Target};
+use super::schema::Kind;
+use super::thresholds::Ordered;
+use crate::budget::{Budget, Stop};
+use crate::error::{Error, Result};
+use crate::tree::Test;
+
+/// Where ordered columns are cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Thresholds {
+    /// [`Thresholds::All`] while the table has at most `max_tests` tests, else [`Thresholds::Quantile`].
+    Auto,
+    /// Between all neighbouring values.
+    All,
+    /// At quantiles: `max_thresholds` a column, or as many as keep the table within `max_tests`.
+    Quantile,
+    /// Where the minimum description length principle says (Fayyad and Irani 1993); needs classes.
+    Mdlp,
+}
+
+/// Which tests a nominal column has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Nominal {
+    /// `x is level`, for each level that occurs.
+    OneVsRest,
+    /// `x in levels`, for each proper subset of the levels that occur (at most [`Binarizer::MAX_SUBSET_LEVELS`]).
+    Subsets,
+}
+
+/// How a missing value can be told from others. It fails every value test in either case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OwnTests {
+    /// A column with missing values has a test `x is missing`.
+    Yes,
+    /// No test asks for missing values.
+    No,
+}
+
+/// How a table's columns become tests.
+///
+/// `max_tests` bounds thresholds only: nominal levels and missing values always have their tests, and an ordered
+/// column at least one cut.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Binarizer {
+    /// Where ordered columns are cut.
+    pub thresholds: Thresholds,
+    /// The number of tests up to which [`Thresholds::Auto`] offers all cuts.
+    pub max_tests: usize,
+    /// The most cuts of one column, under `Auto` and `Quantile`.
+    pub max_thresholds: Option<usize>,
+    /// Tests of nominal columns.
+    pub nominal: Nominal,
+    /// Tests for missing values.
+    pub missing: OwnTests,
+}
+
+impl Default for Binarizer {
+    fn default() -> Self {
+        Binarizer {
+            thresholds: Thresholds::Auto,
+            max_tests: 1000,
+            max_thresholds: None,
+            nominal: Nominal::OneVsRest,
+            missing: OwnTests::Yes,
+        }
+    }
+}
+
+/// One column's tests, and its cells as far as those tests can tell them apart.
+pub(super) struct CodedColumn {
+    /// In order.
+    pub(super) tests: Vec<Test>,
+    /// One per row (absent rows: anything).
+    pub(super) codes: Vec<u32>,
+    /// Which tests a code passes.
+    pub(super) passes: Passes,
+}
+
+/// Which tests of a column a cell passes, by its code.
+pub(super) enum Passes {
+    /// Code c passes the cuts `c..n_cuts`; [`MISSING`] passes test `n_cuts`, if there is one.
+    Cuts(usize),
+    /// Code c passes the tests listed at c; [`MISSING`] those listed last.
+    Table(Vec<Vec<u32>>),
+}
+
+impl Binarizer {
+    /// The most levels of a nominal column under [`Nominal::Subsets`]: 10, that is 1,022 subsets.
+    pub const MAX_SUBSET_LEVELS: usize = 10;
+
+    /// Checks ranges and combinations.
+    pub fn checked(self) -> Result<Self> {
+        let invalid = |name, expected: &str, got: String| Err(Error::InvalidParameter { name, expected: expected.into(), got });
+        if self.max_tests == 0 {
+            return invalid("max_tests", "at least 1", "0".into());
+        }
+        match (self.max_thresholds, self.thresholds) {
+            (Some(0), _) => invalid("max_thresholds", "at least 1, or None", "0".into()),
+            (Some(n), Thresholds::All | Thresholds::Mdlp) => invalid(
+                "max_thresholds",
+                "None where thresholds are \"all\" or \"mdlp\" (they choose their number themselves)",
+                n.to_string(),
+            ),
+            _ => Ok(self),
+        }
+    }
+
+    /// The tests of each column that has any, and whether ordered columns have all their cuts.
+    ///
+    /// O(n log n) per column. Stops when the budget says so.
+    pub(super) fn code(&self, data: &Dataset, budget: &Budget) -> Result<std::result::Result<(Vec<CodedColumn>, bool), Stop>> {
+        let classes = match (self.thresholds, data.target()) {
+            (Thresholds::Mdlp, Target::Classes(codes)) => Some(codes),
+            (Thresholds::Mdlp, _) => {
+                return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
+            }
+            _ => None,
+        };
+        let mut ordered = Vec::new();
+        let mut nominal = Vec::new();
+        for (index, (feature, column)) in data.schema().features.iter().zip(data.columns()).enumerate() {
+            if let Err(stop) = budget.check() {
+                return Ok(Err(stop));
+            }
+            let present = |row: usize| data.count(row) > 0;
+            if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
+                return Err(unseen_error(data, index, row));
+            }
+            match feature.kind {
+                Kind::Nominal(_) => {
+                    nominal.push((index, self.code_nominal(data, index, present)?));
+                }
+                _ => ordered.push((index, Ordered::new(column, present), has_missing(column, present))),
+            }
+        }
+        let fixed: usize = nominal.iter().map(|(_, c)| c.tests.len()).sum::<usize>()
+            + ordered.iter().filter(|(.., missing)| *missing && self.missing == OwnTests::Yes).count();
+        let cuts: Vec<usize> = ordered.iter().map(|(_, order, _)| order.n_cuts()).collect();
+        let most = self.most_cuts(&cuts, fixed);
+        let mut exact = true;
+        let mut coded = nominal;
+        for (index, order, missing) in ordered {
+            if let Err(stop) = budget.check() {
+                return Ok(Err(stop));
+            }
+            let column = &data.columns()[index];
+            let chosen = match (&classes, most) {
+                (Some(classes), _) => {
+                    let mass = |row: usize| data.count(row) as f64 * data.weights().map_or(1.0, |w| w[row]);
+                    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+                    order.mdlp(n_classes, |row| classes[row], mass)
+                }
+                (None, None) => order.all(),
+                (None, Some(most)) => order.quantiles(most, |row| data.count(row)),
+            };
+            exact &= chosen.len() == order.n_cuts();
+            let feature = index as u32;
+            let mut tests: Vec<Test> =
+                chosen.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
+            if missing && self.missing == OwnTests::Yes {
+                tests.push(Test::Missing { feature });
+            }
+            if !tests.is_empty() {
+                let mut codes = vec![MISSING; data.n_rows()];
+                order.code(&chosen, &mut codes);
+                coded.push((index, CodedColumn { tests, codes, passes: Passes::Cuts(chosen.len()) }));
+            }
+        }
+        coded.sort_by_key(|(index, _)| *index);
+        Ok(Ok((coded.into_iter().map(|(_, column)| column).filter(|c| !c.tests.is_empty()).collect(), exact)))
+    }
+
+    /// The most cuts a column may have; `None` for all.
+    fn most_cuts(&self, cuts: &[usize], fixed: usize) -> Option<usize> {
+        let total = |most: usize| fixed + cuts.iter().map(|&n| n.min(most)).sum::<usize>();
+        let fitting = || {
+            let most = cuts.iter().copied().max().unwrap_or(0);
+            // The largest number of cuts that keeps the table within max_tests, but at least one.
+            let (mut fits, mut fails) = (1, most + 1);
+            while fits + 1 < fails {
+                let middle = fits + (fails - fits) / 2;
+                if total(middle) <= self.max_tests { fits = middle } else { fails = middle }
+            }
+            fits
+        };
+        match self.thresholds {
+            Thresholds::All | Thresholds::Mdlp => None,
+            Thresholds::Quantile => Some(self.max_thresholds.unwrap_or_else(fitting)),
+            Thresholds::Auto if total(usize::MAX) <= self.max_tests => self.max_thresholds,
+            Thresholds::Auto => Some(fitting().min(self.max_thresholds.unwrap_or(usize::MAX))),
+        }
+    }
+
+    fn code_nominal(&self, data: &Dataset, index: usize, present: impl Fn(usize) -> bool) -> Result<CodedColumn> {
+        let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
+        let Column::Levels { codes, .. } = &**column else { unreachable!("`Dataset::new` checked the kinds") };
+        let mut occurs = vec![false; feature.kind.levels().len()];
+        let mut missing = false;
+        for row in (0..codes.len()).filter(|&row| present(row)) {
+            match codes[row] {
+                MISSING => missing = true,
+                code => occurs[code as usize] = true,
+            }
+        }
+        let levels: Vec<u32> = (0..occurs.len() as u32).filter(|&level| occurs[level as usize]).collect();
+        let id = index as u32;
+        let mut tests: Vec<Test> = match self.nominal {
+            // A column of one level has nothing to tell, unless some cells are missing.
+            Nominal::OneVsRest if levels.len() > 1 || missing => {
+                levels.iter().map(|&level| Test::Is { feature: id, level }).collect()
+            }
+            Nominal::OneVsRest => Vec::new(),
+            Nominal::Subsets if levels.len() > Self::MAX_SUBSET_LEVELS => {
+                return Err(Error::TooManyLevels {
+                    column: feature.name.clone(),
+                    levels: levels.len(),
+                    why: format!(
+                        "nominal=\"subsets\" tries every subset and takes at most {}; use \"one_vs_rest\", merge levels or drop the column",
+                        Self::MAX_SUBSET_LEVELS
+                    ),
+                });
+            }
+            Nominal::Subsets => subsets(id, &levels, missing),
+        };
+        if missing && self.missing == OwnTests::Yes {
+            tests.push(Test::Missing { feature: id });
+        }
+        let passes = |value| {
+            (0..tests.len() as u32).filter(|&t| tests[t as usize].branch(value).map_or(false, |b| b == 0)).collect()
+        };
+        let mut table: Vec<Vec<u32>> = (0..occurs.len() as u32).map(|l| passes(super::Value::Level(l))).collect();
+        table.push(passes(super::Value::Missing));
+        Ok(CodedColumn { codes: codes.clone(), passes: Passes::Table(table), tests })
+    }
+}
+
+/// All proper non-empty subsets of the levels, by size, then by level. With missing values a subset and its complement
+/// are two tests, since a missing value fails both; the whole set is then a test too.
+fn subsets(feature: u32, levels: &[u32], missing: bool) -> Vec<Test> {
+    let mut sets: Vec<Vec<u32>> = (1u32..1 << levels.len())
+        .map(|set| levels.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, &level)| level).collect())
+        .filter(|set: &Vec<u32>| missing || set.len() < levels.len())
+        .collect();
+    sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+    sets.into_iter()
+        .map(|levels| match levels[..] {
+            [level] => Test::Is { feature, level },
+            _ => Test::In { feature, levels },
+        })
+        .collect()
+}
+
+fn has_missing(column: &Column, present: impl Fn(usize) -> bool) -> bool {
+    (0..column.len()).any(|row| present(row) && column.value(row, u32::MAX) == super::Value::Missing)
+}
+
+fn unseen_row(column: &Column, n_levels: usize, present: impl Fn(usize) -> bool) -> Option<usize> {
+    match column {
+        Column::Levels { codes, unseen } if !unseen.is_empty() => {
+            (0..codes.len()).find(|&row| present(row) && codes[row] != MISSING && codes[row] as usize >= n_levels)
+        }
+        _ => None,
+    }
+}
+
+/// A search cannot learn from a level that the schema of its trees would not know.
+fn unseen_error(data: &Dataset, index: usize, row: usize) -> Error {
+    let feature = &data.schema().features[index];
+    let levels = feature.kind.levels();
+    let level = match &*data.columns()[index] {
+        Column::Levels { codes, unseen } => unseen[codes[row] as usize - levels.len()].clone(),
+        _ => String::new(),
+    };
+    Error::UnseenLevel { column: feature.name.clone(), row, level, known: crate::error::list_names(levels) }
+}

@@ -1,0 +1,241 @@
+//! Where to cut an ordered column: at all midpoints, at quantiles, or where the description length says.
+//!
+//! A column is seen as its cases in ascending order of value. A *cut* is named by the rank of the value below it among
+//! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
+
+use super::dataset::{Column, MISSING};
+use crate::tree::Threshold;
+
+/// An ordered column: its present cases in ascending order of value.
+pub(super) struct Ordered {
+    /// Row, by ascending value; ties by row.
+    rows: Vec<u32>,
+    /// `starts[r]` is where the r-th distinct value begins in `rows`; one more entry closes the last.
+    starts: Vec<u32>,
+    /// The keys of the distinct values, ascending.
+    keys: Vec<u64>,
+}
+
+/// Maps an f64 that is not NaN to a u64 of the same order.
+fn float_key(x: f64) -> u64 {
+    let bits = x.to_bits();
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+}
+
+fn float_of(key: u64) -> f64 {
+    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
+}
+
+fn integer_key(x: i64) -> u64 {
+    x as u64 ^ 1 << 63
+}
+
+fn integer_of(key: u64) -> i64 {
+    (key ^ 1 << 63) as i64
+}
+
+impl Ordered {
+    /// Sorts the cases of a column for which `present` holds and which have a value. O(n log n).
+    pub(super) fn new(column: &Column, present: impl Fn(usize) -> bool) -> Self {
+        let key = |row: usize| match column {
+            Column::Floats(values) => (!values[row].is_nan()).then(|| float_key(values[row])),
+            Column::Integers { missing: Some(missing), .. } if missing[row] => None,
+            Column::Integers { values, .. } => Some(integer_key(values[row])),
+            Column::Levels { codes, .. } => (codes[row] != MISSING).then(|| u64::from(codes[row])),
+        };
+        let mut cells: Vec<(u64, u32)> =
+            (0..column.len()).filter(|&row| present(row)).filter_map(|row| Some((key(row)?, row as u32))).collect();
+        cells.sort_unstable();
+        let (mut starts, mut keys) = (Vec::new(), Vec::new());
+        for (i, &(key, _)) in cells.iter().enumerate() {
+            if keys.last() != Some(&key) {
+                keys.push(key);
+                starts.push(i as u32);
+            }
+        }
+        starts.push(cells.len() as u32);
+        Ordered { rows: cells.into_iter().map(|(_, row)| row).collect(), starts, keys }
+    }
+
+    /// How many cuts there are between distinct values.
+    pub(super) fn n_cuts(&self) -> usize {
+        self.keys.len().saturating_sub(1)
+    }
+
+    /// The rows of the r-th distinct value.
+    fn rows_of(&self, rank: usize) -> &[u32] {
+        &self.rows[self.starts[rank] as usize..self.starts[rank + 1] as usize]
+    }
+
+    /// Writes to `codes[row]` how many of the `cuts` lie below the row's value.
+    pub(super) fn code(&self, cuts: &[u32], codes: &mut [u32]) {
+        let mut code = 0;
+        for rank in 0..self.keys.len() {
+            for &row in self.rows_of(rank) {
+                codes[row as usize] = code;
+            }
+            if cuts.get(code as usize) == Some(&(rank as u32)) {
+                code += 1;
+            }
+        }
+    }
+
+    /// The constant of the test that separates the values up to rank `cut` from those above it: the midpoint, or the
+    /// value below where rounding leaves `below <= t < above`.
+    pub(super) fn threshold(&self, column: &Column, cut: u32) -> Threshold {
+        let (below, above) = (self.keys[cut as usize], self.keys[cut as usize + 1]);
+        match column {
+            Column::Floats(_) => Threshold::Float(midpoint(float_of(below), float_of(above))),
+            Column::Integers { .. } => {
+                let (below, above) = (i128::from(integer_of(below)), i128::from(integer_of(above)));
+                Threshold::Integer((below + above).div_euclid(2) as i64)
+            }
+            Column::Levels { .. } => Threshold::Level(below as u32),
+        }
+    }
+
+    /// All cuts.
+    pub(super) fn all(&self) -> Vec<u32> {
+        (0..self.n_cuts() as u32).collect()
+    }
+
+    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut.
+    pub(super) fn quantiles(&self, most: usize, mass: impl Fn(usize) -> u64) -> Vec<u32> {
+        if self.n_cuts() <= most {
+            return self.all();
+        }
+        let mut below: Vec<u128> = Vec::with_capacity(self.keys.len());
+        let mut sum = 0u128;
+        for rank in 0..self.keys.len() {
+            sum += self.rows_of(rank).iter().map(|&row| u128::from(mass(row as usize))).sum::<u128>();
+            below.push(sum);
+        }
+        let parts = most as u128 + 1;
+        let mut cuts: Vec<u32> = (1..parts)
+            .map(|i| {
+                // The first cut with below/sum >= i/parts, or the one before it if that is as near.
+                let at = below.partition_point(|&b| b * parts < i * sum).min(self.n_cuts() - 1);
+                let distance = |cut: usize| (below[cut] * parts).abs_diff(i * sum);
+                if at > 0 && distance(at - 1) <= distance(at) { at as u32 - 1 } else { at as u32 }
+            })
+            .collect();
+        cuts.dedup();
+        cuts
+    }
+
+    /// The cuts of Fayyad and Irani, *Multi-interval discretization of continuous-valued attributes*, IJCAI 1993: the
+    /// cut of least class entropy, taken if its gain pays for its description, then both sides alike.
+    pub(super) fn mdlp(&self, n_classes: usize, class: impl Fn(usize) -> u32, mass: impl Fn(usize) -> f64) -> Vec<u32> {
+        let mut cuts = Vec::new();
+        let mut todo = vec![(0, self.keys.len())];
+        let add = |counts: &mut [f64], rank: usize| {
+            for &row in self.rows_of(rank) {
+                counts[class(row as usize) as usize] += mass(row as usize);
+            }
+        };
+        while let Some((start, end)) = todo.pop() {
+            let mut all = vec![0.0; n_classes];
+            (start..end).for_each(|rank| add(&mut all, rank));
+            let mut left = vec![0.0; n_classes];
+            let mut best: Option<(f64, usize, Vec<f64>)> = None;
+            for cut in start..end.saturating_sub(1) {
+                add(&mut left, cut);
+                let right: Vec<f64> = all.iter().zip(&left).map(|(a, l)| a - l).collect();
+                let bits = entropy_bits(&left) + entropy_bits(&right);
+                if best.as_ref().is_none_or(|(least, ..)| bits < *least) {
+                    best = Some((bits, cut, left.clone()));
+                }
+            }
+            let Some((bits, cut, left)) = best else { continue };
+            let right: Vec<f64> = all.iter().zip(&left).map(|(a, l)| a - l).collect();
+            let n: f64 = all.iter().sum();
+            let part = |counts: &[f64]| {
+                let present = counts.iter().filter(|&&c| c > 0.0).count() as f64;
+                let mass: f64 = counts.iter().sum();
+                (present, if mass > 0.0 { entropy_bits(counts) / mass } else { 0.0 })
+            };
+            let ((k, h), (k1, h1), (k2, h2)) = (part(&all), part(&left), part(&right));
+            let delta = (3f64.powf(k) - 2.0).log2() - (k * h - k1 * h1 - k2 * h2);
+            if entropy_bits(&all) - bits > (n - 1.0).log2() + delta {
+                cuts.push(cut as u32);
+                todo.extend([(start, cut + 1), (cut + 1, end)]);
+            }
+        }
+        cuts.sort_unstable();
+        cuts
+    }
+}
+
+/// The class entropy of a set, times its mass, in bits.
+fn entropy_bits(counts: &[f64]) -> f64 {
+    let n: f64 = counts.iter().sum();
+    counts.iter().filter(|&&c| c > 0.0).map(|&c| c * (n / c).log2()).sum()
+}
+
+/// A number t with `below <= t < above`: the midpoint where rounding allows.
+fn midpoint(below: f64, above: f64) -> f64 {
+    let t = below + (above - below) / 2.0; // inf - inf is NaN: fails the test below
+    let t = if (below..above).contains(&t) { t } else { below / 2.0 + above / 2.0 };
+    if (below..above).contains(&t) { t + 0.0 } else { below }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn ordered(values: &[f64]) -> Ordered {
+        Ordered::new(&Column::Floats(values.to_vec()), |_| true)
+    }
+
+    #[test]
+    fn thresholds_separate_neighbours() {
+        let above_one = 1.0 + f64::EPSILON;
+        let values = vec![f64::NEG_INFINITY, -f64::MAX, -1.0, 0.0, 5e-324, 1.0, above_one, f64::MAX, f64::INFINITY];
+        let column = Column::Floats(values.clone());
+        let order = ordered(&values);
+        for cut in order.all() {
+            let Threshold::Float(t) = order.threshold(&column, cut) else { panic!("a float column") };
+            let (below, above) = (values[cut as usize], values[cut as usize + 1]);
+            assert!(below <= t && t < above, "{below} <= {t} < {above}");
+        }
+        let integers = vec![i64::MIN, -3, -2, 1 << 53, (1 << 53) + 1, i64::MAX];
+        let column = Column::Integers { values: integers.clone(), missing: None };
+        let order = Ordered::new(&column, |_| true);
+        for cut in order.all() {
+            let Threshold::Integer(t) = order.threshold(&column, cut) else { panic!("an integer column") };
+            assert!(integers[cut as usize] <= t && t < integers[cut as usize + 1]);
+        }
+    }
+
+    #[test]
+    fn quantiles_halve_the_mass() {
+        let values: Vec<f64> = (0..100).map(f64::from).collect();
+        assert_eq!(ordered(&values).quantiles(3, |_| 1), [24, 49, 74]);
+        assert_eq!(ordered(&values).quantiles(1, |row| if row < 10 { 100 } else { 1 }), [4]);
+        assert_eq!(ordered(&[1.0, 1.0, 2.0]).quantiles(5, |_| 1), [0]);
+    }
+
+    #[test]
+    fn mdlp_cuts_where_classes_change_and_nowhere_else() {
+        let values: Vec<f64> = (0..90).map(f64::from).collect();
+        assert_eq!(ordered(&values).mdlp(3, |row| row as u32 / 30, |_| 1.0), [29, 59]);
+        assert_eq!(ordered(&values).mdlp(2, |row| row as u32 % 2, |_| 1.0), [] as [u32; 0]);
+        assert_eq!(ordered(&[]).mdlp(2, |_| 0, |_| 1.0), [] as [u32; 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn codes_count_the_cuts_below(values in proptest::collection::vec(prop_oneof![Just(f64::NAN), (-5i32..5).prop_map(f64::from)], 0..30)) {
+            let order = ordered(&values);
+            let column = Column::Floats(values.clone());
+            let cuts: Vec<u32> = order.all().into_iter().step_by(2).collect();
+            let mut codes = vec![u32::MAX; values.len()];
+            order.code(&cuts, &mut codes);
+            for (value, code) in values.iter().zip(codes) {
+                let below = cuts.iter().filter(|&&cut| matches!(order.threshold(&column, cut), Threshold::Float(t) if t < *value));
+                prop_assert_eq!(code, if value.is_nan() { u32::MAX } else { below.count() as u32 });
+            }
+        }
+    }
+}

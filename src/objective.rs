@@ -1,0 +1,124 @@
+//! What an exact search minimises, in integers, so that costs compare exactly on every platform.
+//!
+//! The cost of a tree is the mass of the cases it gets wrong plus a penalty per internal node. Real weights and
+//! penalties become integers in [`Units`]: multiples of a power of two. Optimal refers to those integers; where every
+//! weight is a multiple of the unit, as integers and small decimal fractions of a power of two are, nothing is lost.
+
+use crate::data::Dataset;
+use crate::error::{Error, Result};
+
+/// What is minimised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Objective {
+    /// The mass of misclassified cases.
+    #[default]
+    Errors,
+}
+
+/// Integer masses of cases, and what one unit is worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Units {
+    /// The value of one unit: a power of two; 1 for unweighted cases without a penalty.
+    pub resolution: f64,
+    /// The penalty per internal node, in units; never more than the total mass and one.
+    pub node_penalty: u64,
+    /// The mass of all cases, in units, below 2^62.
+    pub total: u64,
+}
+
+/// Masses and penalties stay below 2^62 units, so that a handful of them add up in a u64.
+const MOST_UNITS: f64 = (1u64 << 62) as f64;
+
+impl Units {
+    /// Chooses the coarsest power of two of which all weights and the penalty are multiples, or the finest under which
+    /// the total stays in range.
+    pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
+        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+        let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
+        let total: f64 = rows().map(|row| data.count(row) as f64 * weight(row)).sum();
+        if !total.is_finite() {
+            let row = rows().max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
+            return Err(Error::BadWeight {
+                what: "weight",
+                row,
+                got: weight(row).to_string(),
+                expected: "such that all weights, times their counts, have a finite sum",
+            });
+        }
+        let finest = match data.weights() {
+            None => 0,
+            Some(_) => rows().map(|row| lowest_bit(weight(row))).min().unwrap_or(0).min(0),
+        };
+        // A penalty of the total mass or more allows no split at all: how much more does not matter.
+        let penalty = node_penalty.min(2.0 * total);
+        let finest = if penalty > 0.0 { finest.min(lowest_bit(penalty)) } else { finest };
+        // Half the range is kept free for what rounding adds.
+        let coarsest_needed = (2.0 * total / MOST_UNITS).log2().ceil().max(-1074.0) as i32;
+        let resolution = power_of_two(finest.max(coarsest_needed));
+        let mut units = Units { resolution, node_penalty: 0, total: 0 };
+        units.total = rows().map(|row| units.mass(data, row)).sum();
+        units.node_penalty = ((penalty / resolution).round() as u64).min(units.total + 1);
+        Ok(units)
+    }
+
+    /// The mass of one row in units: its count times its weight. 0 for an absent row.
+    pub fn mass(&self, data: &Dataset, row: usize) -> u64 {
+        let weight = data.weights().map_or(1.0, |weights| weights[row]);
+        // The weight is rounded, the count multiplied: two cases are exactly twice one.
+        data.count(row) * (weight / self.resolution).round() as u64
+    }
+
+    /// A cost in units as the number users see.
+    pub fn value(&self, cost: u64) -> f64 {
+        cost as f64 * self.resolution
+    }
+}
+
+/// The exponent of the lowest bit of a positive number.
+fn lowest_bit(x: f64) -> i32 {
+    let bits = x.to_bits();
+    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
+    match exponent {
+        0 => fraction.trailing_zeros() as i32 - 1074,
+        _ => (fraction | 1 << 52).trailing_zeros() as i32 + exponent - 1075,
+    }
+}
+
+fn power_of_two(exponent: i32) -> f64 {
+    // Exact also for subnormals, where powi may pass through an infinity.
+    if exponent < -1022 { f64::from_bits(1 << (exponent + 1074)) } else { f64::from_bits(((exponent + 1023) as u64) << 52) }
+}
+
+/// The cost of the best leaf on cases of these class masses, and its label. Ties: the smallest label.
+pub fn leaf<M: Copy + Into<u64>>(masses: &[M]) -> (u64, u32) {
+    let (mut sum, mut most, mut label) = (0, 0, 0);
+    for (class, &mass) in masses.iter().enumerate() {
+        let mass: u64 = mass.into();
+        sum += mass;
+        if mass > most {
+            (most, label) = (mass, class as u32);
+        }
+    }
+    (sum - most, label)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exponents_are_exact() {
+        for (x, exponent) in [(1.0, 0), (0.5, -1), (0.75, -2), (3.0, 0), (12.0, 2), (5e-324, -1074), (f64::MAX, 971)] {
+            assert_eq!(lowest_bit(x), exponent, "{x}");
+            assert_eq!(x % power_of_two(exponent), 0.0);
+        }
+        assert_eq!(power_of_two(-1074), 5e-324);
+        assert_eq!(power_of_two(-1022), f64::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn ties_go_to_the_smallest_label() {
+        assert_eq!(leaf(&[2u64, 3, 3]), (5, 1));
+        assert_eq!(leaf::<u64>(&[0, 0]), (0, 0));
+    }
+}

@@ -1,0 +1,162 @@
+//! The best tree so far and what is proved so far, published while the search runs.
+
+use std::sync::{Mutex, MutexGuard};
+
+use super::branch::Watch;
+use super::plain::PlainSearch;
+use super::problem::{Cases, Mass};
+use super::rebuild::Shape;
+use crate::budget::Budget;
+use crate::objective::Units;
+
+/// What a running search can tell. Objective and bound are in the user's numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Progress {
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// The objective of the best tree so far; `None` before there is one.
+    pub objective: Option<f64>,
+    /// No tree has a smaller objective.
+    pub lower_bound: f64,
+    /// Search nodes visited.
+    pub nodes: u64,
+}
+
+/// Where a search publishes; others read it at any time.
+#[derive(Debug, Default)]
+pub struct Board {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    objective: Option<f64>,
+    lower_bound: f64,
+    trace: Vec<(f64, f64, f64)>,
+}
+
+impl Board {
+    /// An empty board: no tree, bound 0.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What is known now.
+    pub fn progress(&self, budget: &Budget) -> Progress {
+        let state = self.lock();
+        Progress {
+            seconds: budget.seconds(),
+            objective: state.objective,
+            lower_bound: state.lower_bound,
+            nodes: budget.nodes(),
+        }
+    }
+
+    /// (seconds, objective, lower bound) at each change, in order of time.
+    pub fn trace(&self) -> Vec<(f64, f64, f64)> {
+        self.lock().trace.clone()
+    }
+
+    fn publish(&self, seconds: f64, objective: f64, lower_bound: f64) {
+        let mut state = self.lock();
+        if state.objective != Some(objective) || state.lower_bound != lower_bound {
+            (state.objective, state.lower_bound) = (Some(objective), lower_bound);
+            state.trace.push((seconds, objective, lower_bound));
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// The best tree so far.
+#[derive(Debug, Clone)]
+pub(super) struct Incumbent {
+    pub(super) shape: Shape,
+    pub(super) cost: u64,
+    pub(super) bound: u64,
+}
+
+/// Keeps the incumbent of a search and publishes it.
+pub(super) struct Anytime<'a> {
+    incumbent: Mutex<Incumbent>,
+    board: &'a Board,
+    budget: &'a Budget,
+    units: &'a Units,
+}
+
+impl<'a> Anytime<'a> {
+    /// Starts from a single leaf of this cost and a bound on all trees.
+    pub(super) fn new(leaf: u64, bound: u64, units: &'a Units, board: &'a Board, budget: &'a Budget) -> Self {
+        let incumbent = Incumbent { shape: Shape::Leaf, cost: leaf, bound: bound.min(leaf) };
+        let anytime = Anytime { incumbent: Mutex::new(incumbent), board, budget, units };
+        anytime.update(|_| {});
+        anytime
+    }
+
+    pub(super) fn cost(&self) -> u64 {
+        self.lock().cost
+    }
+
+    pub(super) fn finish(self) -> Incumbent {
+        self.incumbent.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Takes a tree if it is the best so far.
+    pub(super) fn offer(&self, shape: Shape, cost: u64) {
+        self.update(|incumbent| {
+            if cost < incumbent.cost {
+                (incumbent.shape, incumbent.cost) = (shape, cost);
+            }
+        });
+    }
+
+    /// Takes a tree in place of the best so far, of the same cost.
+    pub(super) fn replace(&self, shape: Shape, cost: u64) {
+        self.update(|incumbent| {
+            debug_assert!(cost <= incumbent.cost);
+            (incumbent.shape, incumbent.cost) = (shape, cost);
+        });
+    }
+
+    /// Takes a bound on all trees. It cannot exceed the cost of a tree in hand.
+    pub(super) fn prove(&self, bound: u64) {
+        self.update(|incumbent| incumbent.bound = incumbent.bound.max(bound.min(incumbent.cost)));
+    }
+
+    fn update(&self, change: impl FnOnce(&mut Incumbent)) {
+        let mut incumbent = self.lock();
+        change(&mut incumbent);
+        let (objective, bound) = (self.units.value(incumbent.cost), self.units.value(incumbent.bound));
+        self.board.publish(self.budget.seconds(), objective, bound);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Incumbent> {
+        self.incumbent.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// Watches the root of a search.
+pub(super) struct RootWatch<'a, 'p, M> {
+    pub(super) anytime: &'a Anytime<'a>,
+    pub(super) search: &'a PlainSearch<'p, M>,
+    pub(super) depth: u32,
+}
+
+impl<M: Mass> Watch for RootWatch<'_, '_, M> {
+    fn improved(&self, test: usize, branches: [&Cases; 2], share: (u64, u64), cost: u64) {
+        if cost >= self.anytime.cost() {
+            return;
+        }
+        // A limit may strike here: then the tree before this one is the best in hand.
+        let branch = |cases: &Cases, nodes: u64| self.search.rebuild(cases, self.depth - 1, nodes);
+        if let (Ok(pass), Ok(fail)) = (branch(branches[0], share.0), branch(branches[1], share.1)) {
+            self.anytime.offer(Shape::Split(test as u32, Box::new([pass, fail])), cost);
+        }
+    }
+
+    fn bounded(&self, bound: u64) {
+        self.anytime.prove(bound);
+    }
+}

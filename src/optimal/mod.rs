@@ -1,0 +1,369 @@
+//! Optimal trees: of all trees over the tests offered, within the limits given, one of least cost, and the proof.
+//!
+//! # The search
+//!
+//! 1. [`crate::data::BinaryTable`]: columns become 0/1 tests; equal rows merge; repeated tests go.
+//! 2. `problem`: masses become integers, tests are oriented so that rows are sparse.
+//! 3. `start`: a greedy tree, then the best tree of depth two, give a first upper bound.
+//! 4. `plain`, `branch`: branch and bound by recursion over root tests. `depth_two` (over `pairs`) ends the recursion:
+//!    it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic et al., *MurTree*, JMLR 2022).
+//!    `bounds` and `cache` cut branches short. Threads share the tests of a node; the incumbent, the bounds and the
+//!    cache are common to all.
+//! 5. `rebuild`: the canonical tree, from least costs.
+//! 6. `anytime`: the incumbent and the bound, at any moment.
+//!
+//! Differences from the paper: costs are integer masses of any number of classes, not counts of two; the similarity
+//! bound comes from the pair counts of a node rather than from an archive of earlier sets.
+
+mod anytime;
+mod bounds;
+mod branch;
+mod cache;
+mod depth_two;
+mod pairs;
+mod plain;
+mod problem;
+mod rebuild;
+mod start;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+pub use anytime::{Board, Progress};
+pub use cache::CacheKind;
+
+use crate::budget::{Budget, Limits, Status, Stop, Ticker};
+use crate::constraint::Constraints;
+use crate::data::binary::ABSENT;
+use crate::data::{BinaryTable, Binarizer, Dataset, OwnTests, Target};
+use crate::error::{Error, Result};
+use crate::objective::{self, Objective, Units};
+use crate::threads;
+use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree, Unseen};
+use anytime::{Anytime, Incumbent, RootWatch};
+use pairs::PairCounts;
+use plain::{Counters, PlainSearch};
+use problem::{Mass, Problem};
+use rebuild::Shape;
+
+/// What to search for, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Params {
+    /// The longest path from the root to a leaf, in splits; 0 to 20.
+    pub max_depth: u32,
+    /// The most internal nodes; `None`: as many as the depth allows.
+    pub max_nodes: Option<u64>,
+    /// The fewest cases in a branch of a split.
+    pub min_leaf: u64,
+    /// What is minimised.
+    pub objective: Objective,
+    /// What an internal node costs, in units of the objective.
+    pub node_penalty: f64,
+    /// The tests offered.
+    pub binarizer: Binarizer,
+    /// What the tree does with levels it never saw.
+    pub unseen: Unseen,
+    /// Time, nodes, memory.
+    pub limits: Limits,
+    /// `None`: all that the process may use.
+    pub threads: Option<usize>,
+    /// For study and tests; proven results do not depend on it.
+    pub switches: Switches,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Params {
+            max_depth: 4,
+            max_nodes: None,
+            min_leaf: 1,
+            objective: Objective::Errors,
+            node_penalty: 0.0,
+            binarizer: Binarizer::default(),
+            unseen: Unseen::Majority,
+            limits: Limits::default(),
+            threads: None,
+            switches: Switches::default(),
+        }
+    }
+}
+
+/// Parts of the search that can be turned off to see what they buy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Switches {
+    /// What is remembered.
+    pub cache: CacheKind,
+    /// Whether lower bounds prune.
+    pub bounds: bool,
+    /// Whether trees of depth two are found from pair counts.
+    pub depth_two: bool,
+    /// Work (in pair additions) below which a node stays on one thread.
+    pub parallel_work: u64,
+}
+
+impl Default for Switches {
+    fn default() -> Self {
+        // Twenty million additions are some ten milliseconds: enough to pay for a pool.
+        Switches { cache: CacheKind::Cases, bounds: true, depth_two: true, parallel_work: 20_000_000 }
+    }
+}
+
+impl Params {
+    /// Checks every parameter, so that a search starts only with ones that make sense.
+    pub fn checked(self) -> Result<Checked> {
+        let constraints = Constraints::checked(self.max_depth, self.max_nodes, self.min_leaf)?;
+        if !(self.node_penalty.is_finite() && self.node_penalty >= 0.0) {
+            return Err(Error::InvalidParameter {
+                name: "node_penalty",
+                expected: "finite and not negative".into(),
+                got: self.node_penalty.to_string(),
+            });
+        }
+        self.limits.checked()?;
+        threads::checked(self.threads)?;
+        let binarizer = self.binarizer.clone().checked()?;
+        Ok(Checked { params: Params { binarizer, ..self }, constraints })
+    }
+}
+
+/// Parameters that were checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    params: Params,
+    constraints: Constraints,
+}
+
+impl Checked {
+    /// The parameters.
+    pub fn params(&self) -> &Params {
+        &self.params
+    }
+
+    /// A budget for one run; its clock starts now.
+    pub fn budget(&self) -> Budget {
+        Budget::new(self.params.limits)
+    }
+}
+
+/// What a search found.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// The best tree.
+    pub tree: Tree,
+    /// Its cost: the mass of cases it gets wrong, and its penalty.
+    pub objective: f64,
+    /// No tree costs less.
+    pub lower_bound: f64,
+    /// `optimal`, or the limit that struck.
+    pub status: Status,
+    /// The tests offered. Empty if a limit struck before they were known.
+    pub tests: Vec<Test>,
+    /// Whether ordered columns had tests between all neighbouring values.
+    pub exact_thresholds: bool,
+    /// The unit of which all masses and costs are multiples.
+    pub resolution: f64,
+    /// Seconds of wall clock.
+    pub seconds: f64,
+    /// (seconds, objective, lower bound) at each change.
+    pub trace: Vec<(f64, f64, f64)>,
+    /// Counters, by name.
+    pub stats: BTreeMap<&'static str, u64>,
+}
+
+/// Finds a tree of least cost, and proves it.
+///
+/// Complexity: exponential in the depth, O(tests^(depth - 2)) trees of depth two in the worst case, each
+/// O(cases x ones^2); bounds and the cache leave a small part of it. Sources: see the module.
+///
+/// # Errors
+/// If the target has no classes, no row is present, or a nominal column has too many levels for subset tests.
+pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) -> Result<Outcome> {
+    let needs = |got| Error::WrongTarget { search: "OptimalTreeSearch", needs: "classes", got };
+    match data.target() {
+        Target::Classes(_) => {}
+        Target::Numbers(_) => return Err(needs("numbers (task=\"classes\" reads them as labels)")),
+        Target::None => return Err(needs("absent (name it when you make the dataset)")),
+    }
+    let units = Units::new(data, params.params.node_penalty)?;
+    let threads = threads::resolve(params.params.threads);
+    let mut stats = BTreeMap::new();
+    let (table, found) = match BinaryTable::new(data, &params.params.binarizer, budget)? {
+        Err(stop) => (None, Err(stop)),
+        Ok(table) => {
+            let run = Run { data, table: &table, units: &units, params, budget, board, threads };
+            let widest = units.total.max((0..data.n_rows()).map(|row| data.count(row)).sum());
+            // Four times the total: the depth-two solver adds up four cells and penalties.
+            let found = match widest < u64::from(u32::MAX) / 4 {
+                true => run.search::<u32>(&mut stats),
+                false => run.search::<u64>(&mut stats),
+            };
+            (Some(table), found)
+        }
+    };
+    let (incumbent, stop) = match found {
+        Ok((incumbent, stop)) => (incumbent, stop),
+        // Not even the problem could be set up: a leaf is what there is.
+        Err(stop) => {
+            let cost = objective::leaf(&root_masses(data, &units)).0;
+            (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
+        }
+    };
+    let tree = grow(data, table.as_ref(), &units, params, &incumbent.shape)?;
+    stats.insert("nodes", budget.nodes());
+    Ok(Outcome {
+        tree,
+        objective: units.value(incumbent.cost),
+        lower_bound: units.value(incumbent.bound),
+        status: stop.map_or(Status::Optimal, Status::from),
+        exact_thresholds: table.as_ref().is_some_and(|table| table.exact_thresholds),
+        tests: table.map_or_else(Vec::new, |table| table.tests),
+        resolution: units.resolution,
+        seconds: budget.seconds(),
+        trace: board.trace(),
+        stats,
+    })
+}
+
+struct Run<'a> {
+    data: &'a Dataset,
+    table: &'a BinaryTable,
+    units: &'a Units,
+    params: &'a Checked,
+    budget: &'a Budget,
+    board: &'a Board,
+    threads: usize,
+}
+
+impl Run<'_> {
+    /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
+    fn search<M: Mass>(&self, stats: &mut BTreeMap<&'static str, u64>) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
+        let constraints = &self.params.constraints;
+        let switches = &self.params.params.switches;
+        let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
+        let mut ticker = Ticker::new(self.budget);
+        let problem: Problem<M> = Problem::new(self.data, self.table, self.units, constraints.min_leaf, &mut ticker)?;
+        let mut search = PlainSearch {
+            problem: &problem,
+            budget: self.budget,
+            cache: switches.cache.build(problem.n_rows, self.budget.memory_limit() / 2),
+            bounds: switches.bounds,
+            depth_two: switches.depth_two,
+            threads: self.threads,
+            parallel_work: switches.parallel_work,
+            // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads.
+            pair_bytes: (self.budget.memory_limit() / 2) as usize / (self.threads * (depth as usize + 2)),
+            scratch: Mutex::new(Vec::new()),
+            stats: Counters::default(),
+        };
+        if PairCounts::bytes(&problem, &(0..1.min(problem.n_tests))) > search.pair_bytes {
+            return Err(Stop::Memory);
+        }
+        let root = problem.root();
+        let leaf = problem.leaf(&problem.totals(&root));
+        let floor = bounds::equivalent_points(&problem, &root);
+        let anytime = Anytime::new(leaf, floor, self.units, self.board, self.budget);
+        let threads = if search.work(&root, depth) > switches.parallel_work { self.threads } else { 1 };
+        let stop = threads::with_pool(threads, |threads| {
+            search.threads = threads;
+            let stop = search.prove_and_rebuild(&root, depth, nodes, &anytime).err();
+            stats.insert("depth_two", search.stats.depth_two.load(Relaxed));
+            stats.insert("cache_hits", search.stats.cache_hits.load(Relaxed));
+            stats.insert("cache_bytes", search.cache.bytes());
+            stats.insert("bounded", search.stats.bounded.load(Relaxed));
+            stats.insert("patterns", problem.n_rows as u64);
+            stats.insert("threads", threads as u64);
+            stop
+        });
+        Ok((anytime.finish(), stop))
+    }
+}
+
+impl<M: Mass> PlainSearch<'_, M> {
+    fn prove_and_rebuild(&self, root: &problem::Cases, depth: u32, nodes: u64, anytime: &Anytime) -> std::result::Result<(), Stop> {
+        self.budget.check()?;
+        let (shape, cost, _) = self.greedy(root, depth, nodes)?;
+        anytime.offer(shape, cost);
+        if depth > 2 && self.depth_two {
+            let shape = self.rebuild(root, 2, nodes)?;
+            anytime.offer(shape, self.solve(root, 2, nodes, u64::MAX)?);
+        }
+        let watch = RootWatch { anytime, search: self, depth };
+        let known = anytime.cost();
+        // Not below what is known: then that is the least.
+        let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);
+        anytime.prove(cost);
+        let shape = self.rebuild(root, depth, nodes)?;
+        anytime.replace(shape, cost);
+        anytime.prove(cost);
+        Ok(())
+    }
+}
+
+fn root_masses(data: &Dataset, units: &Units) -> Vec<u64> {
+    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
+    if let Target::Classes(classes) = data.target() {
+        for (row, &class) in classes.iter().enumerate() {
+            masses[class as usize] += units.mass(data, row);
+        }
+    }
+    masses
+}
+
+/// Gives a shape its masses, labels and default branches: the tree that users see.
+fn grow(data: &Dataset, table: Option<&BinaryTable>, units: &Units, params: &Checked, shape: &Shape) -> Result<Tree> {
+    let Target::Classes(classes) = data.target() else { unreachable!("checked before the search") };
+    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+    let rows: Vec<u32> = (0..data.n_rows() as u32).filter(|&row| data.count(row as usize) > 0).collect();
+    // Whether a column had missing cases in training: if so they fail every value test there.
+    let trained_missing: Vec<bool> = (data.columns().iter().zip(&data.schema().features))
+        .map(|(column, feature)| {
+            let n_levels = feature.kind.levels().len() as u32;
+            rows.iter().any(|&row| column.value(row as usize, n_levels) == crate::data::Value::Missing)
+        })
+        .collect();
+    let fails = params.params.binarizer.missing == OwnTests::No;
+    let mut nodes = Vec::new();
+    let mut todo = vec![(shape, rows, None)];
+    while let Some((shape, rows, parent)) = todo.pop() {
+        let index = nodes.len() as u32;
+        if let Some((parent, branch)) = parent {
+            let Node::Split(split) = &mut nodes[parent] else { unreachable!("parents are splits") };
+            let split: &mut Split = split;
+            split.children[branch] = index;
+        }
+        let mut masses = vec![0u64; n_classes];
+        rows.iter().for_each(|&row| masses[classes[row as usize] as usize] += units.mass(data, row as usize));
+        let (Shape::Split(test, branches), Some(table)) = (shape, table) else {
+            let label = objective::leaf(&masses).1;
+            let masses = masses.iter().map(|&mass| units.value(mass)).collect();
+            nodes.push(Node::Leaf(Leaf::Class { label, masses, empty: false }));
+            continue;
+        };
+        let passes = |&row: &u32| {
+            let pattern = table.pattern_of[row as usize];
+            debug_assert_ne!(pattern, ABSENT);
+            crate::bits::get(table.pattern(pattern as usize), *test as usize)
+        };
+        let (pass, fail): (Vec<u32>, Vec<u32>) = rows.into_iter().partition(passes);
+        let mass = |rows: &[u32]| rows.iter().map(|&row| units.mass(data, row as usize)).sum::<u64>();
+        let (pass_mass, fail_mass) = (mass(&pass), mass(&fail));
+        let question = &table.tests[*test as usize];
+        let default = match question {
+            Test::Missing { .. } => 0,
+            _ if fails || trained_missing[question.feature() as usize] => 1,
+            _ => u32::from(fail_mass > pass_mass),
+        };
+        nodes.push(Node::Split(Split {
+            test: question.clone(),
+            children: [0, 0].into(),
+            masses: [units.value(pass_mass), units.value(fail_mass)].into(),
+            default,
+        }));
+        // A stack: what is pushed last comes first, as preorder wants.
+        todo.push((&branches[1], fail, Some((index as usize, 1))));
+        todo.push((&branches[0], pass, Some((index as usize, 0))));
+    }
+    let policies = Policies { missing: MissingPolicy::Default, unseen: params.params.unseen };
+    Tree::new(data.schema().clone(), policies, nodes)
+}

@@ -1,0 +1,137 @@
+//! Phase one of MurTree's Algorithm 4: how much mass of each class passes each pair of tests.
+
+use std::ops::Range;
+
+use super::problem::{Cases, Mass, Problem};
+use crate::budget::{Stop, Ticker};
+
+/// Masses of tests and of pairs of tests, on the true sides, for the pairs (g, h) with g in a block and h > g.
+///
+/// All other sides follow from these (equations 2 to 5 of the paper).
+pub(super) struct PairCounts<M> {
+    /// Per channel.
+    pub(super) totals: Vec<M>,
+    /// Test-major: channels of each test.
+    pub(super) singles: Vec<M>,
+    /// The tests g that `pairs` covers.
+    pub(super) block: Range<usize>,
+    /// Row-major upper triangle: channels of each pair.
+    pairs: Vec<M>,
+    n_tests: usize,
+    channels: usize,
+}
+
+impl<M: Mass> PairCounts<M> {
+    /// Nothing counted, nothing allocated.
+    pub(super) fn new() -> Self {
+        PairCounts { totals: Vec::new(), singles: Vec::new(), block: 0..0, pairs: Vec::new(), n_tests: 0, channels: 0 }
+    }
+
+    /// How many pairs (g, h) with h > g have g in the block.
+    fn pairs_in(block: &Range<usize>, n_tests: usize) -> usize {
+        let above = |g: usize| g * (2 * n_tests - g - 1) / 2;
+        if block.is_empty() { 0 } else { above(block.end) - above(block.start) }
+    }
+
+    /// Bytes of the pairs of a block.
+    pub(super) fn bytes(problem: &Problem<M>, block: &Range<usize>) -> usize {
+        Self::pairs_in(block, problem.n_tests) * problem.channels * size_of::<M>()
+    }
+
+    /// Where the channels of a pair (g, h), g < h, g in the block, begin in `pairs`.
+    #[inline]
+    fn position(&self, g: usize, h: usize) -> usize {
+        (Self::pairs_in(&(self.block.start..g), self.n_tests) + h - g - 1) * self.channels
+    }
+
+    /// The channels of the pairs (g, g+1), (g, g+2), ... one after the other.
+    #[inline]
+    pub(super) fn row(&self, g: usize) -> &[M] {
+        let start = self.position(g, g + 1);
+        &self.pairs[start..start + (self.n_tests - g - 1) * self.channels]
+    }
+
+    /// The channels of a pair, in either order; the block must cover all tests.
+    #[inline]
+    pub(super) fn pair(&self, g: usize, h: usize) -> &[M] {
+        let start = self.position(g.min(h), g.max(h));
+        &self.pairs[start..start + self.channels]
+    }
+
+    /// The channels of one test.
+    #[inline]
+    pub(super) fn single(&self, test: usize) -> &[M] {
+        &self.singles[test * self.channels..(test + 1) * self.channels]
+    }
+
+    fn reset(&mut self, problem: &Problem<M>, block: Range<usize>) {
+        self.n_tests = problem.n_tests;
+        self.channels = problem.channels;
+        let (pairs, singles) = (Self::pairs_in(&block, self.n_tests) * self.channels, self.n_tests * self.channels);
+        self.block = block;
+        for (counts, n) in [(&mut self.pairs, pairs), (&mut self.singles, singles), (&mut self.totals, self.channels)] {
+            counts.clear();
+            counts.resize(n, M::default());
+        }
+    }
+
+    /// Counts the pairs of a block. O(cases x tests passed per case^2 / 2).
+    pub(super) fn count(
+        &mut self,
+        problem: &Problem<M>,
+        cases: &Cases,
+        block: Range<usize>,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        self.reset(problem, block);
+        let channels = self.channels;
+        for &row in &cases.rows {
+            let ones = problem.ones(row);
+            let in_block = ones.partition_point(|&g| (g as usize) < self.block.start)
+                ..ones.partition_point(|&g| (g as usize) < self.block.end);
+            for &(channel, mass) in problem.masses(row) {
+                let channel = channel as usize;
+                self.totals[channel] += mass;
+                for &g in ones {
+                    self.singles[g as usize * channels + channel] += mass;
+                }
+                for i in in_block.clone() {
+                    let g = ones[i] as usize;
+                    let start = self.position(g, g + 1);
+                    let pairs = &mut self.pairs[start..start + (self.n_tests - g - 1) * channels];
+                    for &h in &ones[i + 1..] {
+                        pairs[(h as usize - g - 1) * channels + channel] += mass;
+                    }
+                }
+                ticker.tick(1 + ones.len() * (1 + in_block.len()) / 2)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Forgets what was counted, but not the memory it took.
+    pub(super) fn forget(&mut self) {
+        self.totals.clear();
+    }
+
+    /// Counts all pairs, unless that was done since [`PairCounts::forget`].
+    pub(super) fn count_all_once(&mut self, problem: &Problem<M>, cases: &Cases, ticker: &mut Ticker) -> Result<(), Stop> {
+        if self.totals.is_empty() { self.count(problem, cases, 0..problem.n_tests, ticker) } else { Ok(()) }
+    }
+
+    /// What is left of a set's counts without those of a part of it (section 4.3.3: incremental counts). Both cover all
+    /// tests.
+    pub(super) fn subtract(&mut self, whole: &Self, part: &Self, ticker: &mut Ticker) -> Result<(), Stop> {
+        self.n_tests = whole.n_tests;
+        self.channels = whole.channels;
+        self.block = whole.block.clone();
+        let difference = |to: &mut Vec<M>, a: &[M], b: &[M]| {
+            to.clear();
+            to.extend(a.iter().zip(b).map(|(&a, &b)| a - b));
+        };
+        difference(&mut self.totals, &whole.totals, &part.totals);
+        difference(&mut self.singles, &whole.singles, &part.singles);
+        difference(&mut self.pairs, &whole.pairs, &part.pairs);
+        ticker.tick(self.pairs.len())
+    }
+}

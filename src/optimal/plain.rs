@@ -1,0 +1,190 @@
+//! The plain search: branch and bound by recursion over tests, with MurTree's depth-two solver at its ends.
+//!
+//! It is the reference that faster searches are tested against: small, exact, and complete in what it can be asked.
+//! Every function that takes a `cutoff` returns the least cost if that is below the cutoff, else a lower bound that is
+//! not below it.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use super::bounds;
+use super::branch::{Branching, Goal, Watch};
+use super::cache::{Cache, Known};
+use super::depth_two::Roots;
+use super::pairs::PairCounts;
+use super::problem::{Cases, Mass, Problem};
+use crate::budget::{Budget, Stop, Ticker};
+use crate::constraint::usable;
+
+/// One run of the plain search.
+pub(super) struct PlainSearch<'a, M> {
+    pub(super) problem: &'a Problem<M>,
+    pub(super) budget: &'a Budget,
+    pub(super) cache: Box<dyn Cache>,
+    /// Whether to prune by the bounds of [`super::bounds`].
+    pub(super) bounds: bool,
+    /// Whether to solve depth two from pair counts.
+    pub(super) depth_two: bool,
+    pub(super) threads: usize,
+    /// Estimated work (in pair additions) above which a node's tests are shared out among threads.
+    pub(super) parallel_work: u64,
+    /// Bytes that the pair counts of one node may take.
+    pub(super) pair_bytes: usize,
+    pub(super) scratch: Mutex<Vec<Scratch<M>>>,
+    pub(super) stats: Counters,
+}
+
+/// Buffers of one node at work, used again and again.
+pub(super) struct Scratch<M> {
+    pub(super) counts: PairCounts<M>,
+    pub(super) roots: Roots,
+}
+
+/// What happened during a search.
+#[derive(Default)]
+pub(super) struct Counters {
+    pub(super) depth_two: AtomicU64,
+    pub(super) cache_hits: AtomicU64,
+    pub(super) bounded: AtomicU64,
+}
+
+impl<M: Mass> PlainSearch<'_, M> {
+    /// The least cost over these cases of a tree of at most this depth and number of nodes.
+    pub(super) fn solve(&self, cases: &Cases, depth: u32, nodes: u64, cutoff: u64) -> Result<u64, Stop> {
+        self.solve_watched(cases, depth, nodes, cutoff, None)
+    }
+
+    /// [`PlainSearch::solve`], telling `watch` of improvements and bounds at this node.
+    pub(super) fn solve_watched(
+        &self,
+        cases: &Cases,
+        depth: u32,
+        nodes: u64,
+        cutoff: u64,
+        watch: Option<&dyn Watch>,
+    ) -> Result<u64, Stop> {
+        self.budget.visit()?;
+        let (depth, nodes) = usable(depth, nodes);
+        let leaf = self.problem.leaf(&self.problem.totals(cases));
+        if depth == 0 {
+            return Ok(leaf);
+        }
+        let floor = if self.bounds { bounds::equivalent_points(self.problem, cases) } else { 0 };
+        let with_split = floor + self.problem.node_penalty;
+        if leaf <= with_split {
+            return Ok(leaf);
+        }
+        if with_split >= cutoff {
+            self.stats.bounded.fetch_add(1, Relaxed);
+            return Ok(with_split);
+        }
+        if let Some(known) = self.cache.get(cases, depth, nodes).filter(|k| k.exact || k.cost >= cutoff) {
+            self.stats.cache_hits.fetch_add(1, Relaxed);
+            return Ok(known.cost);
+        }
+        let known = if self.depth_two && depth <= 2 {
+            Known { cost: self.depth_two(cases, depth)?[nodes as usize], exact: true }
+        } else {
+            let cost = Branching::new(self, cases, depth, nodes, Goal::Cost { leaf, cutoff }, watch).run()?;
+            Known { cost, exact: cost < cutoff }
+        };
+        self.cache.put(cases, depth, nodes, known);
+        Ok(known.cost)
+    }
+
+    /// Least costs with at most 0, 1, 2 and 3 nodes, of depth one or two (Algorithm 4).
+    pub(super) fn depth_two(&self, cases: &Cases, depth: u32) -> Result<[u64; 4], Stop> {
+        self.with_scratch(|scratch| self.depth_two_with(cases, depth, scratch))
+    }
+
+    /// [`PlainSearch::depth_two`] in the buffers given.
+    pub(super) fn depth_two_with(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<[u64; 4], Stop> {
+        self.roots(cases, depth, scratch)?;
+        Ok(scratch.roots.values(self.problem.leaf(&scratch.counts.totals)))
+    }
+
+    /// Fills `scratch.roots`, and `scratch.counts` with at least the counts of single tests.
+    pub(super) fn roots(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<(), Stop> {
+        let mut ticker = Ticker::new(self.budget);
+        let Scratch { counts, roots } = scratch;
+        if depth < 2 {
+            counts.count(self.problem, cases, 0..0, &mut ticker)?;
+            roots.start(self.problem, counts);
+            return Ok(());
+        }
+        self.stats.depth_two.fetch_add(1, Relaxed);
+        let blocks = self.blocks(cases);
+        if let [block] = &blocks[..] {
+            counts.count(self.problem, cases, block.clone(), &mut ticker)?;
+            roots.start(self.problem, counts);
+            return roots.improve(self.problem, counts, &mut ticker);
+        }
+        counts.count(self.problem, cases, 0..0, &mut ticker)?;
+        roots.start(self.problem, counts);
+        let all = Mutex::new(roots);
+        let solve_block = |block: &Range<usize>| {
+            self.with_scratch(|part| {
+                let mut ticker = Ticker::new(self.budget);
+                part.counts.count(self.problem, cases, block.clone(), &mut ticker)?;
+                part.roots.start(self.problem, &part.counts);
+                part.roots.improve(self.problem, &part.counts, &mut ticker)?;
+                all.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&part.roots);
+                Ok(())
+            })
+        };
+        match self.threads {
+            1 => blocks.iter().try_for_each(solve_block),
+            _ => blocks.par_iter().try_for_each(solve_block),
+        }
+    }
+
+    /// The pair counts of a node in pieces that fit the memory allowed, and enough of them for all threads if there is
+    /// work for them.
+    fn blocks(&self, cases: &Cases) -> Vec<Range<usize>> {
+        let n_tests = self.problem.n_tests;
+        let whole = PairCounts::bytes(self.problem, &(0..n_tests));
+        let pieces = match self.work(cases, 2) > self.parallel_work {
+            true => 4 * self.threads,
+            false => 1,
+        };
+        let most = if self.threads == 1 { self.pair_bytes } else { self.pair_bytes.min(whole / pieces + 1) };
+        if whole <= most {
+            return std::iter::once(0..n_tests).collect();
+        }
+        let mut blocks: Vec<Range<usize>> = Vec::new();
+        let mut start = 0;
+        while start < n_tests {
+            // At least one row, however little memory there is; PairCounts::bytes grows with the block.
+            let end = (start + 1..=n_tests).rev().find(|&end| PairCounts::bytes(self.problem, &(start..end)) <= most);
+            let end = end.unwrap_or(start + 1);
+            blocks.push(start..end);
+            start = end;
+        }
+        blocks
+    }
+
+    /// Whether the pair counts of a node may be kept as a whole.
+    pub(super) fn counts_fit(&self) -> bool {
+        PairCounts::bytes(self.problem, &(0..self.problem.n_tests)) <= self.pair_bytes
+    }
+
+    /// An estimate of the pair additions below a node.
+    pub(super) fn work(&self, cases: &Cases, depth: u32) -> u64 {
+        let ones = (self.problem.n_ones() / self.problem.n_rows.max(1)) as u64;
+        let node = cases.rows.len() as u64 * (1 + ones * ones / 2) + (self.problem.n_tests as u64).pow(2);
+        (0..depth.saturating_sub(2)).fold(node, |work, _| work.saturating_mul(self.problem.n_tests as u64))
+    }
+
+    /// Lends buffers to `act`. Work that a thread steals while it waits takes others.
+    pub(super) fn with_scratch<T>(&self, act: impl FnOnce(&mut Scratch<M>) -> T) -> T {
+        let pool = || self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let taken = pool().pop();
+        let mut scratch = taken.unwrap_or_else(|| Scratch { counts: PairCounts::new(), roots: Roots::default() });
+        let result = act(&mut scratch);
+        pool().push(scratch);
+        result
+    }
+}

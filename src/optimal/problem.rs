@@ -1,0 +1,178 @@
+//! The search's view of the data: sparse rows of oriented tests with integer masses.
+
+use std::ops::{AddAssign, Sub};
+
+use crate::bits;
+use crate::budget::{Stop, Ticker};
+use crate::data::{BinaryTable, Dataset};
+use crate::objective::{self, Units};
+
+/// An unsigned integer wide enough for the total mass: u32 where it fits, for half the memory traffic, else u64.
+pub(super) trait Mass: Copy + Default + Ord + AddAssign + Sub<Output = Self> + Into<u64> + Send + Sync {
+    /// A mass that is known to fit.
+    fn of(mass: u64) -> Self;
+}
+
+impl Mass for u32 {
+    fn of(mass: u64) -> Self {
+        debug_assert!(mass <= u64::from(u32::MAX));
+        mass as u32
+    }
+}
+
+impl Mass for u64 {
+    fn of(mass: u64) -> Self {
+        mass
+    }
+}
+
+/// Distinct rows, each with the mass of its classes.
+///
+/// Tests are *oriented*: `true` is the rarer side, so that rows are sparse. Channel c < classes holds the mass of class
+/// c; where `min_leaf` matters one more channel holds the number of cases.
+pub(super) struct Problem<M> {
+    pub(super) n_tests: usize,
+    pub(super) n_classes: usize,
+    pub(super) n_rows: usize,
+    /// Classes, and one more if cases are counted.
+    pub(super) channels: usize,
+    pub(super) min_leaf: u64,
+    pub(super) node_penalty: u64,
+    words: usize,
+    bits: Vec<u64>,
+    flipped: Vec<bool>,
+    one_starts: Vec<usize>,
+    ones: Vec<u32>,
+    mass_starts: Vec<usize>,
+    masses: Vec<(u32, M)>,
+}
+
+/// The cases at a node: rows in ascending order, and the branches taken to get here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cases {
+    pub(super) rows: Vec<u32>,
+    /// `2 * test + side` for each oriented test on the path, ascending.
+    pub(super) path: Vec<u32>,
+}
+
+impl<M: Mass> Problem<M> {
+    /// Complexity: O(patterns x tests / 64 + tests passed).
+    pub(super) fn new(
+        data: &Dataset,
+        table: &BinaryTable,
+        units: &Units,
+        min_leaf: u64,
+        ticker: &mut Ticker,
+    ) -> Result<Self, Stop> {
+        let (n_tests, n_rows, words) = (table.tests.len(), table.n_patterns, table.words);
+        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        let channels = n_classes + usize::from(min_leaf > 1);
+        let mut passes = vec![0u32; n_tests];
+        for row in 0..n_rows {
+            bits::ones(table.pattern(row)).for_each(|test| passes[test] += 1);
+            ticker.tick(words + n_tests / 4)?;
+        }
+        let flipped: Vec<bool> = passes.iter().map(|&n| 2 * n as usize > n_rows).collect();
+        let mut flips = vec![0u64; words];
+        (0..n_tests).filter(|&t| flipped[t]).for_each(|t| bits::set(&mut flips, t));
+        let mut problem = Problem {
+            n_tests,
+            n_classes,
+            n_rows,
+            channels,
+            min_leaf,
+            node_penalty: units.node_penalty,
+            words,
+            bits: Vec::with_capacity(words * n_rows),
+            flipped,
+            one_starts: vec![0],
+            ones: Vec::new(),
+            mass_starts: vec![0],
+            masses: Vec::new(),
+        };
+        for row in 0..n_rows {
+            problem.bits.extend(table.pattern(row).iter().zip(&flips).map(|(bits, flip)| bits ^ flip));
+            problem.ones.extend(bits::ones(&problem.bits[row * words..]).map(|test| test as u32));
+            problem.one_starts.push(problem.ones.len());
+            ticker.tick(words + n_tests / 4)?;
+        }
+        let masses = table.class_masses(data, |row| units.mass(data, row));
+        let cases = match min_leaf {
+            0 | 1 => Vec::new(),
+            _ => table.class_masses(data, |row| data.count(row)),
+        };
+        for row in 0..n_rows {
+            problem.masses.extend(masses[row].iter().map(|&(class, mass)| (class, M::of(mass))));
+            if let Some(cases) = cases.get(row) {
+                let count = cases.iter().map(|&(_, count)| count).sum();
+                problem.masses.push((n_classes as u32, M::of(count)));
+            }
+            problem.mass_starts.push(problem.masses.len());
+        }
+        Ok(problem)
+    }
+
+    /// All cases.
+    pub(super) fn root(&self) -> Cases {
+        Cases { rows: (0..self.n_rows as u32).collect(), path: Vec::new() }
+    }
+
+    /// The oriented tests that a row is on the true side of, ascending.
+    #[inline]
+    pub(super) fn ones(&self, row: u32) -> &[u32] {
+        &self.ones[self.one_starts[row as usize]..self.one_starts[row as usize + 1]]
+    }
+
+    /// The channels of a row with their mass.
+    #[inline]
+    pub(super) fn masses(&self, row: u32) -> &[(u32, M)] {
+        &self.masses[self.mass_starts[row as usize]..self.mass_starts[row as usize + 1]]
+    }
+
+    /// How many entries [`Problem::ones`] has over all rows.
+    pub(super) fn n_ones(&self) -> usize {
+        self.ones.len()
+    }
+
+    /// Which oriented side passes a test in the user's sense.
+    pub(super) fn passing_side(&self, test: usize) -> usize {
+        usize::from(!self.flipped[test])
+    }
+
+    /// The cases on the false and on the true side of an oriented test.
+    pub(super) fn split(&self, cases: &Cases, test: usize) -> [Cases; 2] {
+        let mut sides = [0, 1].map(|side| {
+            let literal = 2 * test as u32 + side;
+            let mut path = cases.path.clone();
+            path.insert(path.partition_point(|&l| l < literal), literal);
+            Cases { rows: Vec::new(), path }
+        });
+        for &row in &cases.rows {
+            let side = bits::get(&self.bits[row as usize * self.words..], test);
+            sides[usize::from(side)].rows.push(row);
+        }
+        sides
+    }
+
+    /// Mass per channel.
+    pub(super) fn totals(&self, cases: &Cases) -> Vec<M> {
+        let mut totals = vec![M::default(); self.channels];
+        for &row in &cases.rows {
+            for &(channel, mass) in self.masses(row) {
+                totals[channel as usize] += mass;
+            }
+        }
+        totals
+    }
+
+    /// The cost of the best leaf.
+    pub(super) fn leaf(&self, totals: &[M]) -> u64 {
+        objective::leaf(&totals[..self.n_classes]).0
+    }
+
+    /// Whether cases of these totals may stand in a branch of a split.
+    #[inline]
+    pub(super) fn admissible(&self, totals: &[M]) -> bool {
+        self.channels == self.n_classes || totals[self.n_classes].into() >= self.min_leaf
+    }
+}

@@ -1,0 +1,67 @@
+//! From least costs to a tree: the canonical one.
+//!
+//! It is defined top-down from least costs alone, so that it depends on no order of search, thread or platform: at a
+//! node with its remaining limits a leaf, if a leaf costs the least; else the first test in column-then-cut order whose
+//! branches' least costs add up to the node's; then the passing branch, then the failing one. Where a node budget binds,
+//! the passing branch gets the smallest share that allows the cost.
+
+use super::branch::{Branching, Found, Goal};
+use super::plain::PlainSearch;
+use super::problem::{Cases, Mass};
+use crate::budget::Stop;
+use crate::constraint::{shares, usable};
+
+/// The shape of a tree: its tests. What leaves predict follows from the cases.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Shape {
+    Leaf,
+    /// A test, its passing and its failing branch.
+    Split(u32, Box<[Shape; 2]>),
+}
+
+impl<M: Mass> PlainSearch<'_, M> {
+    /// The canonical tree over these cases. Its cost is the least; nodes already solved are found in the cache.
+    pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<Shape, Stop> {
+        let (depth, nodes) = usable(depth, nodes);
+        let leaf = self.problem.leaf(&self.problem.totals(cases));
+        if depth == 0 {
+            return Ok(Shape::Leaf);
+        }
+        let cost = self.solve(cases, depth, nodes, u64::MAX)?;
+        if cost == leaf {
+            return Ok(Shape::Leaf);
+        }
+        let found = if self.depth_two && depth <= 2 {
+            self.first_of_depth_two(cases, depth, nodes, cost)?
+        } else {
+            Branching::new(self, cases, depth, nodes, Goal::First(cost), None).first()?
+        };
+        let Found { test, share } = found.expect("a cost below that of a leaf is that of some split");
+        let sides = self.problem.split(cases, test);
+        let passing = self.problem.passing_side(test);
+        let pass = self.rebuild(&sides[passing], depth - 1, share.0)?;
+        let fail = self.rebuild(&sides[1 - passing], depth - 1, share.1)?;
+        Ok(Shape::Split(test as u32, Box::new([pass, fail])))
+    }
+
+    /// [`Branching::first`] for depth one and two, from pair counts.
+    fn first_of_depth_two(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Option<Found>, Stop> {
+        self.with_scratch(|scratch| {
+            self.roots(cases, depth, scratch)?;
+            for test in 0..self.problem.n_tests {
+                let passing = self.problem.passing_side(test);
+                let reaches = |share: &(u64, u64)| {
+                    let budgets = if passing == 0 { [share.0, share.1] } else { [share.1, share.0] };
+                    scratch.roots.cost_within(test, budgets) == cost
+                };
+                if let Some(share) = shares(depth, nodes, true).find(reaches) {
+                    // A test that all cases pass, or all fail, is no split.
+                    if self.problem.split(cases, test).iter().all(|side| !side.rows.is_empty()) {
+                        return Ok(Some(Found { test, share }));
+                    }
+                }
+            }
+            Ok(None)
+        })
+    }
+}

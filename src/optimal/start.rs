@@ -1,0 +1,64 @@
+//! A first tree, within milliseconds: grown greedily by Gini impurity, then cut back where a leaf costs no more.
+
+use super::plain::PlainSearch;
+use super::problem::{Cases, Mass};
+use super::rebuild::Shape;
+use crate::budget::{Stop, Ticker};
+use crate::constraint::usable;
+
+impl<M: Mass> PlainSearch<'_, M> {
+    /// A tree within the limits, and its cost. O(depth x ones of all cases).
+    pub(super) fn greedy(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<(Shape, u64, u64), Stop> {
+        let (depth, nodes) = usable(depth, nodes);
+        let totals = self.problem.totals(cases);
+        let leaf = self.problem.leaf(&totals);
+        let as_leaf = (Shape::Leaf, leaf, 0);
+        if depth == 0 || leaf <= self.problem.node_penalty {
+            return Ok(as_leaf);
+        }
+        let Some(test) = self.purest_split(cases)? else { return Ok(as_leaf) };
+        let passing = self.problem.passing_side(test);
+        let sides = self.problem.split(cases, test);
+        // Half of the nodes left for the passing branch; the failing one may use what that did not.
+        let (pass, pass_cost, used) = self.greedy(&sides[passing], depth - 1, (nodes - 1).div_ceil(2))?;
+        let (fail, fail_cost, used_too) = self.greedy(&sides[1 - passing], depth - 1, nodes - 1 - used)?;
+        let cost = pass_cost + fail_cost + self.problem.node_penalty;
+        if cost >= leaf {
+            return Ok(as_leaf);
+        }
+        Ok((Shape::Split(test as u32, Box::new([pass, fail])), cost, 1 + used + used_too))
+    }
+
+    /// The admissible test of least Gini impurity; ties: the first. It only orders work: floats will do.
+    fn purest_split(&self, cases: &Cases) -> Result<Option<usize>, Stop> {
+        self.with_scratch(|scratch| {
+            let counts = &mut scratch.counts;
+            counts.count(self.problem, cases, 0..0, &mut Ticker::new(self.budget))?;
+            let as_float = |mass: M| {
+                let mass: u64 = mass.into();
+                mass as f64
+            };
+            let classes = 0..self.problem.n_classes;
+            // Sum of squared masses over mass: the greater, the purer.
+            let purity = |masses: &dyn Fn(usize) -> f64| {
+                let (sum, squares) = classes.clone().map(masses).fold((0.0, 0.0), |(s, q), m| (s + m, q + m * m));
+                (sum > 0.0).then(|| squares / sum)
+            };
+            let mut best: Option<(f64, usize)> = None;
+            for test in 0..self.problem.n_tests {
+                let ones = counts.single(test);
+                let rest: Vec<M> = counts.totals.iter().zip(ones).map(|(&all, &one)| all - one).collect();
+                if !(self.problem.admissible(ones) && self.problem.admissible(&rest)) {
+                    continue;
+                }
+                let (Some(one), Some(zero)) = (purity(&|c| as_float(ones[c])), purity(&|c| as_float(rest[c]))) else {
+                    continue; // no mass on one side
+                };
+                if best.is_none_or(|(purest, _)| one + zero > purest) {
+                    best = Some((one + zero, test));
+                }
+            }
+            Ok(best.map(|(_, test)| test))
+        })
+    }
+}

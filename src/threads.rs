@@ -1,0 +1,41 @@
+//! How many threads a search may use, and the pool it uses them in.
+//!
+//! Each search has its own rayon pool: the global one hangs in a forked child.
+
+use crate::error::{Error, Result};
+
+/// The environment variable that caps the number of threads where none is given.
+pub const VARIABLE: &str = "LATTREE_NUM_THREADS";
+
+/// The number of threads to use: the one asked for, else the parallelism available to the process (affinity, cgroup),
+/// capped by [`VARIABLE`].
+pub fn resolve(asked: Option<usize>) -> usize {
+    asked.unwrap_or_else(|| {
+        let available = std::thread::available_parallelism().map_or(1, usize::from);
+        let cap = std::env::var(VARIABLE).ok().and_then(|v| v.trim().parse::<usize>().ok()).filter(|&n| n > 0);
+        cap.map_or(available, |cap| available.min(cap))
+    })
+}
+
+/// Checks a number of threads asked for.
+pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
+    match asked {
+        Some(n) if !(1..=1024).contains(&n) => Err(Error::InvalidParameter {
+            name: "threads",
+            expected: "from 1 to 1024, or None for all that the process may use".into(),
+            got: n.to_string(),
+        }),
+        _ => Ok(asked),
+    }
+}
+
+/// Runs `work` in a pool of its own and tells it the number of threads it has: one, right here, if one is enough or no
+/// pool can be had.
+pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
+    if threads > 1 {
+        if let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+            return pool.install(|| work(threads));
+        }
+    }
+    work(1)
+}

@@ -1,0 +1,118 @@
+//! Trees as Graphviz graphs.
+
+use std::fmt::Write;
+
+use super::outline::hidden_words;
+use super::words::{feature_words, leaf_words, level_words};
+use super::{Node, Test, Tree, test_words};
+
+impl Tree {
+    /// A graph for the `dot` program: tests in boxes with edges `yes` and `no` (or one per level), leaves rounded.
+    ///
+    /// Valid for any names; the same text for the same tree. `max_depth`, masses and missing values as in
+    /// [`Tree::to_text`]. Complexity: O(nodes) lines.
+    pub fn to_dot(&self, max_depth: Option<usize>) -> String {
+        let mut dot = String::from("digraph tree {\n  node [shape=box, fontname=\"sans-serif\"];\n");
+        dot.push_str("  edge [fontname=\"sans-serif\"];\n");
+        let mut line = |text: std::fmt::Arguments| writeln!(dot, "  {text};").expect("writing to a string cannot fail");
+        for entry in self.outline(max_depth) {
+            let index = entry.node;
+            match &self.nodes[index] {
+                Node::Leaf(leaf) => {
+                    line(format_args!("n{index} [label={}, style=rounded]", quoted(&leaf_words(&self.schema, leaf))))
+                }
+                Node::Split(_) if entry.hidden > 0 => {
+                    line(format_args!("n{index} [label={}, shape=plaintext]", quoted(&hidden_words(entry.hidden))))
+                }
+                Node::Split(split) => {
+                    let label = match split.test {
+                        Test::EachLevel { feature } => feature_words(&self.schema, feature).into_owned(),
+                        _ => test_words(&self.schema, &split.test),
+                    };
+                    line(format_args!("n{index} [label={}]", quoted(&label)))
+                }
+            }
+            if let Some((parent, branch)) = entry.parent {
+                let label = match &self.nodes[parent] {
+                    Node::Split(split) => match split.test {
+                        Test::EachLevel { feature } => quoted(&level_words(&self.schema, feature, branch)),
+                        _ => if branch == 0 { "yes" } else { "no" }.into(),
+                    },
+                    Node::Leaf(_) => unreachable!("only splits are parents"),
+                };
+                line(format_args!("n{parent} -> n{index} [label={label}]"));
+            }
+        }
+        dot.push_str("}\n");
+        dot
+    }
+}
+
+/// A Graphviz string. Control characters are escaped by `words.rs` before; what is left are the quote, the backslash
+/// (labels have escapes of their own) and the ampersand (labels may hold HTML entities).
+fn quoted(words: &str) -> String {
+    format!("\"{}\"", words.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;"))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn iris() {
+        let expected = r#"digraph tree {
+  node [shape=box, fontname="sans-serif"];
+  edge [fontname="sans-serif"];
+  n0 [label="petal_length <= 2.45"];
+  n1 [label="Iris-setosa (50)", style=rounded];
+  n0 -> n1 [label=yes];
+  n2 [label="... (1 node)", shape=plaintext];
+  n0 -> n2 [label=no];
+}
+"#;
+        assert_eq!(sample::iris().to_dot(Some(1)), expected);
+        assert_eq!(sample::iris().to_dot(None).lines().count(), 4 + 5 + 4);
+        assert!(sample::chain(100_000).to_dot(None).ends_with("}\n"));
+    }
+
+    #[test]
+    fn names_are_escaped() {
+        assert_eq!(quoted(r#""g\\h" > "#), r#""\"g\\\\h\" > ""#);
+        assert_eq!(quoted("e&amp; <b>"), r#""e&amp;amp; <b>""#);
+        let tree = sample::stump(Test::EachLevel { feature: 10 }, 3);
+        let dot = Tree::new(sample::schema(), sample::DEFAULT, tree).unwrap().to_dot(None);
+        for part in [r#"[label="🌳"]"#, r#"[label="\"{}\""]"#, r#"[label="\"\\\"\""]"#, r#"[label="🌲"]"#] {
+            assert!(dot.contains(part), "{part} in {dot}");
+        }
+    }
+
+    /// What Graphviz's scanner takes for strings: no control character inside, and all closed on their line.
+    fn outside_of_strings(line: &str) -> String {
+        let (mut outside, mut inside, mut chars) = (String::new(), false, line.chars());
+        while let Some(c) = chars.next() {
+            assert!(!c.is_control());
+            match c {
+                '"' => inside = !inside,
+                '\\' if inside => assert!(matches!(chars.next(), Some('"' | '\\'))),
+                _ if inside => {}
+                c => outside.push(c),
+            }
+        }
+        assert!(!inside);
+        outside
+    }
+
+    proptest! {
+        #[test]
+        fn any_tree_is_a_valid_graph(tree in sample::any_tree()) {
+            let dot = tree.to_dot(None);
+            for line in dot.lines() {
+                let plain = outside_of_strings(line);
+                prop_assert!(plain.is_ascii() && !plain.contains(['<', '&', '\\', '\n']), "{}", line);
+            }
+        }
+    }
+}

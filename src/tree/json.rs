@@ -1,0 +1,456 @@
+//! The tree file format.
+//!
+//! One JSON object: `format`, `version`, `library` (who wrote it; not read), `schema`, `policies`, `nodes`. Nodes refer
+//! to each other, to features, levels and classes by position, from 0, and stand in preorder:
+//! ```json
+//! {"test":{"at_most":{"feature":2,"threshold":{"float":2.45}}},"children":[1,2],"masses":[50,100],"default":1}
+//! {"label":0,"masses":[50,0,0]}
+//! {"label":0,"masses":[50,0,0],"empty":true}
+//! {"mean":3.25,"mass":12}
+//! ```
+//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `missing`. Integers are exact
+//! to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings `"inf"` and
+//! `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a prediction.
+//!
+//! History. Version 1: all of the above. `tests/data/tree_v1.json` must load for ever. A new tag (test, threshold,
+//! policy, kind) keeps the version, as an older reader refuses the tag; a change of meaning raises it.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize, Serializer};
+
+use super::{Leaf, Node, Policies, Split, Test, Tree};
+use crate::data::{Labels, Schema};
+use crate::error::{Error, Result};
+
+const FORMAT: &str = "lattree.tree";
+const VERSION: u64 = 1;
+
+#[derive(Deserialize)]
+struct Header {
+    format: String,
+    version: u64,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    schema: Schema,
+    policies: Policies,
+    nodes: Vec<Checked>,
+}
+
+/// A node as written: the keys of all kinds of node, of which each kind has its own.
+#[derive(Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    test: Option<Test>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    children: Option<Box<[u32]>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    label: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    masses: Option<Vec<Amount>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    default: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    empty: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mean: Option<Amount>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    mass: Option<Amount>,
+}
+
+/// A node that has the keys of one kind. Checked while reading, so that a long list of `{}` fails at the first.
+#[derive(Deserialize)]
+#[serde(try_from = "Written")]
+struct Checked(Node);
+
+impl TryFrom<Written> for Checked {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> std::result::Result<Self, Self::Error> {
+        let floats = |amounts: Vec<Amount>| amounts.into_iter().map(|Amount(x)| x).collect();
+        match written {
+            Written {
+                test: Some(test),
+                children: Some(children),
+                masses: Some(masses),
+                default: Some(default),
+                label: None,
+                empty: None,
+                mean: None,
+                mass: None,
+            } => Ok(Checked(Node::Split(Split { test, children, masses: floats(masses), default }))),
+            Written {
+                label: Some(label),
+                masses: Some(masses),
+                empty,
+                test: None,
+                children: None,
+                default: None,
+                mean: None,
+                mass: None,
+            } => {
+                let empty = empty.unwrap_or(false);
+                Ok(Checked(Node::Leaf(Leaf::Class { label, masses: floats(masses), empty })))
+            }
+            Written {
+                mean: Some(Amount(mean)),
+                mass: Some(Amount(mass)),
+                test: None,
+                children: None,
+                label: None,
+                masses: None,
+                default: None,
+                empty: None,
+            } => Ok(Checked(Node::Leaf(Leaf::Number { mean, mass }))),
+            _ => Err("a node has the keys test, children, masses, default, or label, masses, or mean, mass"),
+        }
+    }
+}
+
+impl From<&Node> for Written {
+    fn from(node: &Node) -> Self {
+        let amounts = |floats: &[f64]| Some(floats.iter().copied().map(Amount).collect());
+        match node {
+            Node::Split(split) => Written {
+                test: Some(split.test.clone()),
+                children: Some(split.children.clone()),
+                masses: amounts(&split.masses),
+                default: Some(split.default),
+                ..Written::default()
+            },
+            Node::Leaf(Leaf::Class { label, masses, empty }) => Written {
+                label: Some(*label),
+                masses: amounts(masses),
+                empty: empty.then_some(true),
+                ..Written::default()
+            },
+            Node::Leaf(Leaf::Number { mean, mass }) => {
+                Written { mean: Some(Amount(*mean)), mass: Some(Amount(*mass)), ..Written::default() }
+            }
+        }
+    }
+}
+
+/// A finite float, written without a fraction where it has none: `50`, not `50.0`.
+#[derive(Clone, Copy, Deserialize)]
+struct Amount(f64);
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
+        match self.0 {
+            x if x.fract() == 0.0 && x.abs() < 9e15 => serializer.serialize_i64(x as i64), // exact below 2^53
+            x => serializer.serialize_f64(x),
+        }
+    }
+}
+
+/// A float that may be infinite, for `#[serde(with = ...)]`.
+pub(super) mod float {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged, expecting = "expected a number, \"inf\" or \"-inf\"")]
+    enum Float {
+        Finite(f64),
+        Infinite(Infinite),
+    }
+
+    #[derive(Serialize, Deserialize)]
+    enum Infinite {
+        #[serde(rename = "inf")]
+        Positive,
+        #[serde(rename = "-inf")]
+        Negative,
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(x: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        match *x {
+            f64::INFINITY => Float::Infinite(Infinite::Positive),
+            f64::NEG_INFINITY => Float::Infinite(Infinite::Negative),
+            x => Float::Finite(x),
+        }
+        .serialize(serializer)
+    }
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Ok(match Float::deserialize(deserializer)? {
+            Float::Finite(x) => x,
+            Float::Infinite(Infinite::Positive) => f64::INFINITY,
+            Float::Infinite(Infinite::Negative) => f64::NEG_INFINITY,
+        })
+    }
+}
+
+impl Tree {
+    /// The tree in the format of tree files, one node per line; [`Tree::from_json`] gives an equal tree back.
+    ///
+    /// Complexity: O(schema + nodes).
+    pub fn to_json(&self) -> String {
+        let nodes: Vec<String> = self.nodes.iter().map(|node| json(&Written::from(node))).collect();
+        format!(
+            "{{\"format\":{},\"version\":{VERSION},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n\"nodes\":[\n{}\n]}}\n",
+            json(FORMAT),
+            json(env!("CARGO_PKG_VERSION")),
+            json(&*self.schema),
+            json(&self.policies),
+            nodes.join(",\n"),
+        )
+    }
+
+    /// Reads what [`Tree::to_json`] wrote, in this version or an earlier one.
+    ///
+    /// Errors: [`Error::UnsupportedTree`] for a version, or a tag of a test, policy or kind, that is not known here;
+    /// [`Error::BadTree`] for all else. Safe on any text. Complexity: O(length of the text), in time and memory.
+    pub fn from_json(text: &str) -> Result<Self> {
+        let bad = |problem: String| Error::BadTree { problem };
+        let header: Header = parse(text)?; // first and alone: a later version may change the rest
+        if header.format != FORMAT {
+            return Err(bad(format!("its format is {:?}, not {FORMAT:?}", header.format)));
+        }
+        if header.version != VERSION {
+            return Err(Error::UnsupportedTree {
+                found: format!("format version {}", header.version),
+                supported: format!("version {VERSION}"),
+            });
+        }
+        let body: Body = parse(text)?;
+        let schema = body.schema.checked().map_err(|error| bad(format!("in its schema, {error}")))?;
+        if schema.labels().is_some_and(|labels| !distinct(labels)) {
+            return Err(bad("in its schema, a class label occurs twice".into()));
+        }
+        Tree::new(Arc::new(schema), body.policies, body.nodes.into_iter().map(|Checked(node)| node).collect())
+    }
+}
+
+fn json<T: Serialize + ?Sized>(value: &T) -> String {
+    serde_json::to_string(value).expect("strings, numbers and lists of them have a JSON form")
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<T> {
+    serde_json::from_str(text).map_err(|error| {
+        let problem = error.to_string();
+        // serde has no kind for this error; a test below holds its wording.
+        match problem.strip_prefix("unknown variant ").and_then(|rest| rest.split_once(", expected ")) {
+            Some((tag, known)) => {
+                Error::UnsupportedTree { found: format!("the unknown tag {tag}"), supported: known.into() }
+            }
+            None => Error::BadTree { problem },
+        }
+    })
+}
+
+fn distinct(labels: &Labels) -> bool {
+    let mut seen = rustc_hash::FxHashSet::default();
+    (0..labels.len()).all(|code| seen.insert(labels.text(code)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::mem::size_of;
+
+    use proptest::prelude::*;
+
+    use super::super::{Threshold, sample};
+    use super::*;
+    use crate::data::{Task, schema::TargetSchema};
+
+    const GOLDEN: &str = include_str!("../../tests/data/tree_v1.json");
+
+    fn problem(text: &str) -> String {
+        match Tree::from_json(text) {
+            Err(Error::BadTree { problem }) => problem,
+            other => panic!("{other:?} from {text}"),
+        }
+    }
+
+    fn unsupported(text: &str) -> String {
+        match Tree::from_json(text) {
+            Err(error @ Error::UnsupportedTree { .. }) => error.to_string(),
+            other => panic!("{other:?} from {text}"),
+        }
+    }
+
+    fn assert_round_trip(tree: &Tree) {
+        let text = tree.to_json();
+        let back = Tree::from_json(&text).unwrap();
+        assert_eq!(&back, tree);
+        assert_eq!(back.schema(), tree.schema());
+        assert_eq!(back.nodes(), tree.nodes());
+        assert_eq!(back.to_json(), text);
+    }
+
+    /// This file and this test stay as they are; a new version gets a new file.
+    #[test]
+    fn a_file_of_version_1_loads_for_ever() {
+        let tree = Tree::from_json(GOLDEN).unwrap();
+        assert_eq!((tree.n_nodes(), tree.n_leaves(), tree.depth()), (9, 11, 9));
+        assert_round_trip(&tree);
+        for tag in ["float", "integer", "level", "at_most", "is", "in", "each_level", "missing", "empty"] {
+            assert!(tree.to_json().contains(&format!("{tag:?}:")), "{tag}");
+        }
+        assert_eq!(tree.to_text(None).lines().next(), Some("age is missing: -1 (3)"));
+        let exact = Test::AtMost { feature: 1, threshold: Threshold::Integer(9_007_199_254_740_993) };
+        assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == exact)));
+        let infinite = Test::AtMost { feature: 0, threshold: Threshold::Float(f64::INFINITY) };
+        assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
+    }
+
+    #[test]
+    fn the_form_is_as_documented() {
+        let text = sample::iris().to_json();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with(r#"{"format":"lattree.tree","version":1,"library":""#));
+        assert_eq!(lines[2], r#""policies":{"missing":"default","unseen":"majority"},"#);
+        assert_eq!(
+            lines[4],
+            r#"{"test":{"at_most":{"feature":0,"threshold":{"float":2.45}}},"children":[1,2],"masses":[50,100],"default":1},"#
+        );
+        assert_eq!(lines[5], r#"{"label":0,"masses":[50,0,0]},"#);
+        let nodes = vec![Node::Leaf(Leaf::Number { mean: 3.25, mass: 12.0 })];
+        let number = Tree::new(sample::number_schema(), sample::DEFAULT, nodes).unwrap();
+        assert!(number.to_json().contains(r#"{"mean":3.25,"mass":12}"#));
+    }
+
+    #[test]
+    fn a_deep_tree_is_kept() {
+        assert_round_trip(&sample::chain(100_000));
+    }
+
+    #[test]
+    fn labels_of_every_kind_are_kept() {
+        for labels in [
+            Labels::Integers(vec![i64::MIN, 9_007_199_254_740_993, i64::MAX]),
+            Labels::Floats(vec![-1e300, 0.0, 3.0]),
+            Labels::Strings(vec!["a\"b".into(), "two\nlines".into(), "🌳\0".into()]),
+        ] {
+            let target = TargetSchema { name: "y".into(), task: Task::Classes(labels), dtype: "any".into() };
+            let schema = Schema { target: Some(target), ..(*sample::schema()).clone() };
+            assert_round_trip(&Tree::new(schema.into(), sample::DEFAULT, vec![sample::leaf(1)]).unwrap());
+        }
+    }
+
+    #[test]
+    fn other_formats_and_versions() {
+        assert!(problem("").contains("EOF"));
+        assert!(problem("[]").contains("line 1"));
+        assert!(problem("{}").contains("missing field `format`"));
+        assert!(problem(&GOLDEN.replace("lattree.tree", "other")).contains("its format is \"other\""));
+        let future = unsupported(r#"{"format":"lattree.tree","version":2,"nodes":"unlike today's"}"#);
+        assert_eq!(future, "this tree has format version 2; this version of lattree reads version 1");
+        assert!(problem(r#"{"format":"lattree.tree","version":1}"#).contains("missing field `schema`"));
+    }
+
+    #[test]
+    fn unknown_tags_are_unsupported_not_broken() {
+        for (old, new, named) in [
+            (r#""is":"#, r#""sounds_like":"#, "`sounds_like`"),
+            (r#""float":2.5"#, r#""decimal":2.5"#, "`decimal`"),
+            (r#""missing":"default""#, r#""missing":"surrogate""#, "`surrogate`"),
+            (r#""unseen":"majority""#, r#""unseen":"nearest""#, "`nearest`"),
+            (r#""nominal":"#, r#""cyclic":"#, "`cyclic`"),
+            (r#""continuous":"date""#, r#""continuous":"duration""#, "`duration`"),
+        ] {
+            let text = GOLDEN.replacen(old, new, 1);
+            assert_ne!(text, GOLDEN, "{old}");
+            assert!(unsupported(&text).contains(named), "{}", unsupported(&text));
+        }
+    }
+
+    #[test]
+    fn unknown_keys() {
+        let top = GOLDEN.replacen("\"version\"", "\"comment\":[[{}]],\"version\"", 1);
+        assert_eq!(Tree::from_json(&top), Tree::from_json(GOLDEN));
+        assert!(problem(&GOLDEN.replacen("\"default\":", "\"surrogate\":1,\"default\":", 1)).contains("surrogate"));
+        assert!(problem(&GOLDEN.replacen("\"feature\":", "\"scale\":1,\"feature\":", 1)).contains("scale"));
+    }
+
+    #[test]
+    fn hostile_files() {
+        let nodes = |nodes: &str| {
+            let start = GOLDEN.split("\"nodes\"").next().unwrap();
+            format!("{start}\"nodes\":[{nodes}]}}")
+        };
+        let split = |children: &str| {
+            format!(r#"{{"test":{{"missing":{{"feature":0}}}},"children":{children},"masses":[1,1],"default":0}}"#)
+        };
+        let leaf = r#"{"label":0,"masses":[1,1]}"#;
+        assert!(Tree::from_json(&nodes(&[split("[1,2]").as_str(), leaf, leaf].join(","))).is_ok());
+        for (children, rest, why) in [
+            ("[0,1]", 2, "does not come after it"),
+            ("[1,4294967295]", 2, "does not exist"),
+            ("[1,4294967296]", 2, "invalid value"),
+            ("[1,-1]", 2, "invalid value"),
+            ("[1,1]", 1, "child of two nodes"),
+            ("[2,1]", 2, "preorder"),
+            ("[1,2]", 3, "no node leads here"),
+        ] {
+            let mut list = vec![split(children)];
+            list.extend(vec![leaf.to_string(); rest]);
+            let problem = problem(&nodes(&list.join(",")));
+            assert!(problem.contains(why), "{children}: {problem}");
+        }
+        assert!(problem(&nodes("")).contains("no node"));
+        assert!(problem(&nodes("{}")).contains("a node has the keys"));
+        assert!(problem(&nodes(r#"{"label":0,"masses":[1,1],"mean":1}"#)).contains("a node has the keys"));
+        assert!(problem(&nodes(r#"{"label":0,"label":0,"masses":[1,1]}"#)).contains("duplicate field"));
+        assert!(problem(&nodes(r#"{"label":0,"masses":[1,1e999]}"#)).contains("out of range"));
+        assert!(problem(&nodes(r#"{"label":0,"masses":[1,null]}"#)).contains("null"));
+        assert!(problem(&nodes(r#"{"label":0,"masses":[1,"NaN"]}"#)).contains("NaN"));
+        assert!(problem(&nodes(r#"{"mean":1,"mass":1}"#)).contains("target holds classes"));
+        assert!(problem(&GOLDEN.replacen("\"inf\"", "\"nan\"", 1)).contains("expected a number"));
+        assert!(problem(&GOLDEN.replacen("\"age\"", "\"color\"", 1)).contains("two columns are named"));
+        assert!(problem(&GOLDEN.replacen("[-1,1]", "[1,1]", 1)).contains("twice"));
+        // Nesting and lists cost no more than their text.
+        assert!(problem(&"[".repeat(1_000_000)).contains("line 1"));
+        assert!(problem(&nodes(&"[".repeat(1_000_000))).contains("line"));
+        assert!(problem(&nodes(&vec!["{}"; 1_000_000].join(","))).contains("a node has the keys"));
+        assert!(size_of::<Node>() <= 80);
+        let many = (0..300_000).map(|i| format!("\"{i}\"")).collect::<Vec<_>>().join(",");
+        let levels = GOLDEN.replacen("\"small\"", &many, 1);
+        assert_ne!(levels, GOLDEN);
+        assert!(problem(&levels).contains("branches"));
+    }
+
+    proptest! {
+        #[test]
+        fn every_tree_comes_back(tree in sample::any_tree()) {
+            assert_round_trip(&tree);
+        }
+
+        #[test]
+        fn float_thresholds_come_back_bit_by_bit(bits in any::<u64>()) {
+            let t = f64::from_bits(bits);
+            prop_assume!(!t.is_nan());
+            let test = sample::below(0, t);
+            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 2)).unwrap();
+            assert_round_trip(&tree);
+        }
+
+        #[test]
+        fn damaged_files_never_panic(
+            tree in sample::any_tree(),
+            cut in any::<prop::sample::Index>(),
+            damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+        ) {
+            for text in [GOLDEN.to_string(), tree.to_json()] {
+                let mut bytes = text.into_bytes();
+                let cut = cut.index(bytes.len() - 1);
+                let _ = Tree::from_json(&String::from_utf8_lossy(&bytes[..cut])).map(|t| t.to_text(None));
+                for (at, byte) in &damage {
+                    let at = at.index(bytes.len());
+                    bytes[at] = if byte % 2 == 0 { b'0' + byte / 2 % 10 } else { *byte };
+                }
+                if let Ok(tree) = Tree::from_json(&String::from_utf8_lossy(&bytes)) {
+                    tree.to_text(None);
+                    tree.to_dot(None);
+                    tree.rules();
+                    assert_round_trip(&tree);
+                }
+            }
+        }
+    }
+}

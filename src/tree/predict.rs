@@ -1,0 +1,397 @@
+//! Predictions for the rows of a table, which may be another than the one the tree was grown on.
+//!
+//! Every method takes a range of rows, so that a caller with threads can cut a table into parts.
+
+use std::ops::Range;
+
+use super::walk::Walk;
+use super::{Leaf, Node, Tree};
+use crate::data::{Dataset, Task};
+use crate::error::{Error, Result};
+
+impl Tree {
+    /// The class predicted for each row, as a position in the labels of the tree's schema.
+    ///
+    /// A row that ends in one leaf gets the leaf's class. One that was spread over several (a missing value under
+    /// [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) gets the most probable class; ties: the first.
+    ///
+    /// Errors: [`Error::WrongTarget`] if the tree predicts numbers; [`Error::UnknownColumn`] if the table lacks a
+    /// column that a test uses; [`Error::WrongKind`] if it holds another kind of value there;
+    /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does not exist.
+    ///
+    /// Complexity: O(rows x depth), and O(rows x nodes) at worst for rows that are spread.
+    pub fn predict_codes(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
+        let n_classes = self.n_classes()?;
+        let walk = Walk::new(self, data, &rows)?;
+        let mut pending = Vec::new();
+        let mut mixture = vec![0.0; n_classes];
+        rows.map(|row| match &self.nodes[walk.descend(0, row)?] {
+            Node::Leaf(Leaf::Class { label, .. }) => Ok(*label),
+            _ => {
+                mixture.fill(0.0);
+                walk.spread(row, &mut pending, |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
+                Ok(argmax(&mixture))
+            }
+        })
+        .collect()
+    }
+
+    /// The number predicted for each row; for a row spread over several leaves, the mean of theirs by share.
+    ///
+    /// Errors: as [`Tree::predict_codes`], with [`Error::WrongTarget`] if the tree predicts classes.
+    pub fn predict_numbers(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+        if self.n_classes().is_ok() {
+            return Err(Error::WrongTarget { search: "predicting numbers", needs: "numbers", got: "classes" });
+        }
+        let walk = Walk::new(self, data, &rows)?;
+        let mut pending = Vec::new();
+        rows.map(|row| match &self.nodes[walk.descend(0, row)?] {
+            Node::Leaf(Leaf::Number { mean, .. }) => Ok(*mean),
+            _ => {
+                let mut sum = 0.0;
+                walk.spread(row, &mut pending, |leaf, share| {
+                    if let Leaf::Number { mean, .. } = leaf {
+                        sum += share * mean;
+                    }
+                })?;
+                Ok(sum)
+            }
+        })
+        .collect()
+    }
+
+    /// The probability of each class for each row: row after row, classes in the order of the labels.
+    ///
+    /// A leaf gives its class masses over their sum, or its class alone if all are 0; several leaves are mixed by
+    /// share. Errors: as [`Tree::predict_codes`]. Complexity: O(rows x (depth + classes)).
+    pub fn probabilities(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+        let n_classes = self.n_classes()?;
+        let walk = Walk::new(self, data, &rows)?;
+        let mut pending = Vec::new();
+        let mut probabilities = vec![0.0; rows.len() * n_classes];
+        for (row, mixture) in rows.zip(probabilities.chunks_exact_mut(n_classes)) {
+            walk.spread(row, &mut pending, |leaf, share| add_probabilities(leaf, share, mixture))?;
+        }
+        Ok(probabilities)
+    }
+
+    /// The leaf that each row ends in, as an index into [`Tree::nodes`]. Under [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional) a row
+    /// that would be spread takes the branch of greatest mass instead; ties: the first.
+    ///
+    /// Errors: as [`Tree::predict_codes`], for either kind of target.
+    pub fn apply(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
+        let walk = Walk::new(self, data, &rows)?;
+        rows.map(|row| {
+            let mut node = walk.descend(0, row)?;
+            while let Node::Split(split) = &self.nodes[node] {
+                node = walk.descend(split.children[split.heaviest()] as usize, row)?;
+            }
+            Ok(node as u32)
+        })
+        .collect()
+    }
+
+    fn n_classes(&self) -> Result<usize> {
+        match self.schema.target.as_ref().map(|target| &target.task) {
+            Some(Task::Classes(labels)) => Ok(labels.len()),
+            _ => Err(Error::WrongTarget { search: "predicting classes", needs: "classes", got: "numbers" }),
+        }
+    }
+}
+
+fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
+    if let Leaf::Class { label, masses, .. } = leaf {
+        let total: f64 = masses.iter().sum();
+        if total > 0.0 {
+            mixture.iter_mut().zip(masses).for_each(|(p, mass)| *p += share * (mass / total));
+        } else {
+            mixture[*label as usize] += share;
+        }
+    }
+}
+
+/// The position of the greatest value; ties: the first.
+fn argmax(values: &[f64]) -> u32 {
+    let mut best = 0;
+    for (i, value) in values.iter().enumerate() {
+        if *value > values[best] {
+            best = i;
+        }
+    }
+    best as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::super::{MissingPolicy, Policies, Split, Test, Threshold, Unseen, sample};
+    use super::*;
+    use crate::data::dataset::MISSING;
+    use crate::data::{Column, Kind, Schema, Target, Value};
+
+    const FRACTIONAL: Policies = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Majority };
+
+    fn table(schema: Schema, columns: Vec<Column>) -> Dataset {
+        let n_rows = columns[0].len();
+        Dataset::new(Arc::new(schema), columns, n_rows, Target::None, None, None).unwrap()
+    }
+
+    /// The columns named `names` of the sample schema, in that order.
+    fn schema_of(names: &[&str]) -> Schema {
+        let all = sample::schema();
+        let features = names.iter().map(|name| all.features[all.feature_index(name).unwrap()].clone()).collect();
+        Schema { features, target: None }
+    }
+
+    fn color_tree(test: Test, branches: usize, policies: Policies) -> Tree {
+        Tree::new(sample::schema(), policies, sample::stump(test, branches)).unwrap()
+    }
+
+    /// A table of one nominal column `color` with levels blue, violet, red, and violet's like in `unseen`.
+    fn colors(codes: &[u32]) -> Dataset {
+        let mut schema = schema_of(&["color"]);
+        schema.features[0].kind = Kind::Nominal(["blue", "violet", "red"].map(String::from).to_vec());
+        let unseen = vec!["green".into(), "black".into()];
+        table(schema, vec![Column::Levels { codes: codes.to_vec(), unseen }])
+    }
+
+    const BLUE: u32 = 0;
+    const VIOLET: u32 = 1;
+    const RED: u32 = 2;
+    const GREEN: u32 = 3;
+    const BLACK: u32 = 4;
+
+    #[test]
+    fn columns_are_found_by_name() {
+        let width = Column::Floats(vec![0.2, 1.75, 1.76, f64::NAN]);
+        let length = Column::Integers { values: vec![2, 3, 3, 3], missing: None };
+        let data = table(schema_of(&["petal width", "petal_length"]), vec![width, length]);
+        let tree = sample::iris();
+        assert_eq!(tree.predict_codes(&data, 0..4).unwrap(), [0, 1, 2, 1]);
+        assert_eq!(tree.predict_codes(&data, 1..3).unwrap(), [1, 2]);
+        assert_eq!(tree.apply(&data, 0..4).unwrap(), [1, 3, 4, 3]);
+        let p = tree.probabilities(&data, 2..3).unwrap();
+        assert_eq!(p, [0.0, 1.0 / 46.0, 45.0 / 46.0]);
+    }
+
+    #[test]
+    fn levels_are_found_by_name() {
+        let tree = color_tree(Test::EachLevel { feature: sample::COLOR }, 3, sample::DEFAULT);
+        // red, green, blue are the tree's levels 0, 1, 2, so nodes 1, 2, 3. Missing: branch 0; unseen: the heaviest, 2.
+        let rows = [BLUE, RED, GREEN, BLACK, VIOLET, MISSING];
+        assert_eq!(tree.apply(&colors(&rows), 0..6).unwrap(), [3, 1, 2, 3, 3, 1]);
+    }
+
+    #[test]
+    fn unseen_levels_go_by_the_policy() {
+        let each = Test::EachLevel { feature: sample::COLOR };
+        let missing = Policies { missing: MissingPolicy::Default, unseen: Unseen::Missing };
+        assert_eq!(color_tree(each.clone(), 3, missing).apply(&colors(&[VIOLET, BLACK]), 0..2).unwrap(), [1, 1]);
+        let own = Test::Missing { feature: sample::COLOR };
+        assert_eq!(color_tree(own.clone(), 2, missing).apply(&colors(&[VIOLET, BLUE]), 0..2).unwrap(), [1, 2]);
+        assert_eq!(color_tree(own, 2, sample::DEFAULT).apply(&colors(&[VIOLET, MISSING]), 0..2).unwrap(), [2, 1]);
+        let error = color_tree(each, 3, Policies { unseen: Unseen::Error, ..missing });
+        for (code, name) in [(VIOLET, "violet"), (BLACK, "black")] {
+            let expected = Error::UnseenLevel {
+                column: "color".into(),
+                row: 1,
+                level: name.into(),
+                known: r#""red", "green", "blue""#.into(),
+            };
+            assert_eq!(error.apply(&colors(&[RED, code]), 0..2), Err(expected.clone()));
+            assert_eq!(error.predict_codes(&colors(&[RED, code]), 1..2), Err(expected));
+        }
+    }
+
+    #[test]
+    fn a_missing_value_is_spread() {
+        let tree = color_tree(Test::Is { feature: sample::COLOR, level: 0 }, 2, FRACTIONAL);
+        let data = colors(&[MISSING]);
+        // Branch masses 1 and 2; leaf masses 9, 1.5, 0 and 1, 9.5, 0, each of sum 10.5.
+        let (a, b) = (1.0 / 3.0, 2.0 / 3.0);
+        let expected = [a * (9.0 / 10.5) + b * (1.0 / 10.5), a * (1.5 / 10.5) + b * (9.5 / 10.5), 0.0];
+        assert_eq!(tree.probabilities(&data, 0..1).unwrap(), expected);
+        assert_eq!(tree.predict_codes(&data, 0..1).unwrap(), [1]);
+        assert_eq!(tree.apply(&data, 0..1).unwrap(), [2]);
+        let number = |mean| Node::Leaf(Leaf::Number { mean, mass: 1.0 });
+        let split = Split {
+            test: Test::Is { feature: sample::COLOR, level: 0 },
+            children: [1, 2].into(),
+            masses: [1.0, 3.0].into(),
+            default: 0,
+        };
+        let with = |masses: [f64; 2]| {
+            let split = Split { masses: masses.into(), ..split.clone() };
+            let nodes = vec![Node::Split(split), number(10.0), number(20.0)];
+            Tree::new(sample::number_schema(), FRACTIONAL, nodes).unwrap().predict_numbers(&data, 0..1).unwrap()
+        };
+        assert_eq!(with([1.0, 3.0]), [17.5]);
+        assert_eq!(with([0.0, 0.0]), [10.0]); // nothing to share by: the default
+    }
+
+    #[test]
+    fn a_leaf_without_mass_is_sure_of_its_class() {
+        let nodes = vec![sample::class_leaf(2, [0.0; 3])];
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        assert_eq!(tree.probabilities(&colors(&[RED]), 0..1).unwrap(), [0.0, 0.0, 1.0]);
+    }
+
+    #[test]
+    fn wrong_calls() {
+        let tree = sample::iris();
+        let narrow = table(schema_of(&["petal_length"]), vec![Column::Floats(vec![9.0])]);
+        assert!(matches!(tree.apply(&narrow, 0..1), Err(Error::UnknownColumn { name, .. }) if name == "petal width"));
+        let mut schema = schema_of(&["color", "petal width"]);
+        schema.features[0].name = "petal_length".into();
+        let column = Column::Levels { codes: vec![0], unseen: vec![] };
+        let levels = table(schema, vec![column, Column::Floats(vec![0.0])]);
+        assert!(matches!(tree.apply(&levels, 0..1), Err(Error::WrongKind { column, .. }) if column == "petal_length"));
+        assert!(matches!(tree.predict_numbers(&narrow, 0..1), Err(Error::WrongTarget { .. })));
+        assert!(matches!(sample::iris_leaf().apply(&narrow, 0..2), Err(Error::InvalidParameter { .. })));
+        let date = Test::AtMost { feature: 5, threshold: Threshold::Integer(0) };
+        let dates = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(date, 2)).unwrap();
+        let mut schema = schema_of(&["g\\h"]);
+        schema.features[0].name = "c<d".into();
+        let times = table(schema, vec![Column::Integers { values: vec![0], missing: None }]);
+        let text = dates.apply(&times, 0..1).unwrap_err().to_string();
+        assert_eq!(text, r#"column "c<d" is a column of times in microseconds; expected a column of dates"#);
+    }
+
+    #[test]
+    fn a_deep_tree_predicts() {
+        let tree = sample::chain(100_000);
+        let data = table(schema_of(&["petal_length"]), vec![Column::Floats(vec![-1.0, 50_000.0, 1e9, f64::NAN])]);
+        assert_eq!(tree.predict_codes(&data, 0..4).unwrap(), [0, 50_000 % 3, 2, 2]);
+        let fractional = Tree::new(tree.schema().clone(), FRACTIONAL, tree.nodes().to_vec()).unwrap();
+        let p = fractional.probabilities(&data, 3..4).unwrap();
+        assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    }
+
+    /// Class masses or the number of a row by the definition, one test at a time.
+    fn by_definition(tree: &Tree, node: usize, cell: &dyn Fn(u32) -> Value) -> Vec<f64> {
+        let split = match &tree.nodes()[node] {
+            Node::Leaf(Leaf::Number { mean, .. }) => return vec![*mean],
+            Node::Leaf(leaf) => {
+                let mut p = vec![0.0; 3];
+                add_probabilities(leaf, 1.0, &mut p);
+                return p;
+            }
+            Node::Split(split) => split,
+        };
+        let total: f64 = split.masses.iter().sum();
+        let mut value = cell(split.test.feature());
+        if matches!(value, Value::Unseen(_)) && tree.policies().unseen == Unseen::Missing {
+            value = Value::Missing;
+        }
+        let only = |branch: usize| by_definition(tree, split.children[branch] as usize, cell);
+        match (split.test.branch(value), value, tree.policies().missing) {
+            (Some(branch), ..) => only(branch),
+            (None, Value::Unseen(_), _) => only(split.heaviest()),
+            (None, _, MissingPolicy::Fractional) if total > 0.0 => {
+                let mut mixed = vec![0.0; 3];
+                for (branch, mass) in split.masses.iter().enumerate() {
+                    only(branch).iter().zip(&mut mixed).for_each(|(p, m)| *m += p * mass / total);
+                }
+                mixed
+            }
+            _ => only(split.default as usize),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn predictions_are_those_of_the_definition(tree in sample::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 6)) {
+            // An error would leave nothing to compare; it has a test of its own.
+            let unseen = match tree.policies().unseen {
+                Unseen::Error => Unseen::Majority,
+                other => other,
+            };
+            let tree = Tree::new(tree.schema().clone(), Policies { unseen, ..tree.policies() }, tree.nodes().to_vec()).unwrap();
+            let own = tree.schema();
+            // The table has the columns in reverse, and their levels too, with one that the tree does not know.
+            let mut schema = Schema { target: None, ..(**own).clone() };
+            schema.features.reverse();
+            let mut columns = Vec::new();
+            for (feature, cells) in schema.features.iter_mut().zip(cells.chunks(6)) {
+                columns.push(match &mut feature.kind {
+                    Kind::Continuous(crate::data::Number::Float) => Column::Floats(
+                        cells.iter().map(|&c| if c < 50 { f64::NAN } else { f64::from(c) / 12.0 - 12.0 }).collect(),
+                    ),
+                    Kind::Continuous(_) => Column::Integers {
+                        values: cells.iter().map(|&c| (i64::from(c) - 130) * 80_000_000_000_000).collect(),
+                        missing: Some(cells.iter().map(|&c| c < 50).collect()),
+                    },
+                    Kind::Nominal(levels) | Kind::Ordinal(levels) => {
+                        levels.reverse();
+                        let n = levels.len() as u32 + 1;
+                        let code = |&c: &u8| if c < 50 { MISSING } else { u32::from(c) % n };
+                        Column::Levels { codes: cells.iter().map(code).collect(), unseen: vec!["new".into()] }
+                    }
+                });
+            }
+            let data = table(schema, columns);
+            for row in 0..6 {
+                let cell = |feature: u32| {
+                    let n_levels = own.features[feature as usize].kind.levels().len() as u32;
+                    match data.columns()[10 - feature as usize].value(row, n_levels) {
+                        Value::Level(code) => Value::Level(n_levels - 1 - code),
+                        value => value,
+                    }
+                };
+                let expected = by_definition(&tree, 0, &cell);
+                let got = match tree.probabilities(&data, row..row + 1) {
+                    Ok(p) => p,
+                    Err(_) => tree.predict_numbers(&data, row..row + 1).unwrap(),
+                };
+                for (a, b) in got.iter().zip(&expected) {
+                    prop_assert!((a - b).abs() < 1e-9, "{:?} {:?}", got, expected);
+                }
+                let leaf = tree.apply(&data, row..row + 1).unwrap()[0] as usize;
+                prop_assert!(matches!(tree.nodes()[leaf], Node::Leaf(_)));
+                if let (MissingPolicy::Default, Node::Leaf(Leaf::Class { label, .. })) =
+                    (tree.policies().missing, &tree.nodes()[leaf])
+                {
+                    prop_assert_eq!(tree.predict_codes(&data, row..row + 1).unwrap(), [*label]);
+                }
+            }
+        }
+    }
+
+    /// `cargo test --release -- --ignored speed --nocapture`
+    #[test]
+    #[ignore = "a measurement"]
+    fn speed() {
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 40) as f64 / (1u64 << 24) as f64
+        };
+        let rows = 1_000_000;
+        let columns = (0..2).map(|_| Column::Floats((0..rows).map(|_| random()).collect())).collect();
+        let data = table(schema_of(&["petal_length", "petal width"]), columns);
+        // A full tree of depth 5 over random thresholds.
+        fn full(depth: u32, low: f64, high: f64, nodes: &mut Vec<Node>) {
+            let at = nodes.len();
+            nodes.push(sample::leaf(at as u32 % 3));
+            if depth > 0 {
+                let middle = (low + high) / 2.0;
+                full(depth - 1, low, middle, nodes);
+                let right = nodes.len() as u32;
+                full(depth - 1, middle, high, nodes);
+                let test = sample::below(depth % 2, middle);
+                nodes[at] = sample::split(test, &[at as u32 + 1, right], &[1.0, 1.0], 0);
+            }
+        }
+        let mut nodes = Vec::new();
+        full(5, 0.0, 1.0, &mut nodes);
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let start = std::time::Instant::now();
+        let sum: u64 = tree.predict_codes(&data, 0..rows).unwrap().iter().map(|&c| u64::from(c)).sum();
+        let codes = start.elapsed();
+        tree.probabilities(&data, 0..rows).unwrap();
+        println!("codes {codes:?}, probabilities {:?} ({sum})", start.elapsed() - codes);
+    }
+}

@@ -1,0 +1,260 @@
+//! Trees as lists of rules: the conditions on the way to each leaf, made as short as they can be.
+
+use rustc_hash::FxHashMap;
+
+use super::words::Fact;
+use super::{Leaf, Node, Threshold, Tree};
+
+/// If all conditions hold, the leaf's prediction follows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Rule {
+    /// In the order of the path, those on one feature merged: `x <= 5` and `x <= 3` are `x <= 3`. None for a tree
+    /// that is a single leaf.
+    pub conditions: Vec<String>,
+    /// The leaf's index among the tree's nodes.
+    pub leaf: u32,
+    /// What the leaf predicts.
+    pub prediction: Leaf,
+    /// Training mass that came to the leaf.
+    pub mass: f64,
+    /// Training mass that came there with another class; 0 where a number is predicted.
+    pub errors: f64,
+}
+
+/// What can be said of a feature at once: an upper and a lower limit, a set of levels, whether it is missing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Aspect {
+    Upper,
+    Lower,
+    Levels,
+    Missing,
+}
+
+/// The merged facts on the way to a node, and how to take the last ones back.
+#[derive(Default)]
+struct Path {
+    facts: Vec<(u32, Fact)>,
+    places: FxHashMap<(u32, Aspect), usize>,
+    /// Per branch taken: the place it changed, and what was there before.
+    taken: Vec<(usize, Option<Fact>)>,
+}
+
+impl Path {
+    fn take(&mut self, feature: u32, fact: Fact) {
+        let next = self.facts.len();
+        let place = *self.places.entry((feature, fact.aspect())).or_insert(next);
+        if place == next {
+            self.facts.push((feature, fact));
+            self.taken.push((place, None));
+        } else {
+            let merged = self.facts[place].1.and(&fact);
+            self.taken.push((place, Some(std::mem::replace(&mut self.facts[place].1, merged))));
+        }
+    }
+
+    fn take_back(&mut self) {
+        match self.taken.pop() {
+            Some((place, Some(before))) => self.facts[place].1 = before,
+            Some((_, None)) => {
+                if let Some((feature, fact)) = self.facts.pop() {
+                    self.places.remove(&(feature, fact.aspect()));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+impl Fact {
+    fn aspect(&self) -> Aspect {
+        match self {
+            Fact::AtMost(_) => Aspect::Upper,
+            Fact::Above(_) => Aspect::Lower,
+            Fact::Among(_) | Fact::NotAmong(_) => Aspect::Levels,
+            Fact::Missing(_) => Aspect::Missing,
+        }
+    }
+
+    /// Both facts in one; they are of the same feature and aspect.
+    fn and(&self, other: &Fact) -> Fact {
+        let keep = |from: &[u32], set: &[u32], inside: bool| {
+            from.iter().copied().filter(|code| set.binary_search(code).is_ok() == inside).collect()
+        };
+        match (self, other) {
+            (Fact::AtMost(a), Fact::AtMost(b)) => Fact::AtMost(if below(*a, *b) { *a } else { *b }),
+            (Fact::Above(a), Fact::Above(b)) => Fact::Above(if below(*a, *b) { *b } else { *a }),
+            (Fact::Among(a), Fact::Among(b)) => Fact::Among(keep(a, b, true)),
+            (Fact::Among(a), Fact::NotAmong(b)) => Fact::Among(keep(a, b, false)),
+            (Fact::NotAmong(a), Fact::Among(b)) => Fact::Among(keep(b, a, false)),
+            (Fact::NotAmong(a), Fact::NotAmong(b)) => {
+                let mut all = [a.as_slice(), b].concat();
+                all.sort_unstable();
+                all.dedup();
+                Fact::NotAmong(all)
+            }
+            (_, other) => other.clone(),
+        }
+    }
+}
+
+/// `a < b`; thresholds of one feature are of one kind.
+fn below(a: Threshold, b: Threshold) -> bool {
+    match (a, b) {
+        (Threshold::Float(a), Threshold::Float(b)) => a < b,
+        (Threshold::Integer(a), Threshold::Integer(b)) => a < b,
+        (Threshold::Level(a), Threshold::Level(b)) => a < b,
+        _ => false,
+    }
+}
+
+impl Tree {
+    /// One rule per leaf, in preorder.
+    ///
+    /// Conditions speak of values; a case that lacks one may reach a leaf whose conditions it does not meet, by the
+    /// tree's policies. A leaf that no value can reach says so: `color in {}`.
+    ///
+    /// Complexity: O(nodes + length of all conditions).
+    pub fn rules(&self) -> Vec<Rule> {
+        let mut rules = Vec::new();
+        let mut path = Path::default();
+        for entry in self.outline(None) {
+            if let Some((parent, branch)) = entry.parent
+                && let Node::Split(split) = &self.nodes[parent]
+            {
+                while path.taken.len() >= entry.depth {
+                    path.take_back();
+                }
+                path.take(split.test.feature(), Fact::of(&split.test, branch));
+            }
+            if let Node::Leaf(leaf) = &self.nodes[entry.node] {
+                rules.push(Rule {
+                    conditions: path.facts.iter().map(|(feature, fact)| fact.words(&self.schema, *feature)).collect(),
+                    leaf: entry.node as u32,
+                    prediction: leaf.clone(),
+                    mass: leaf.mass(),
+                    errors: leaf.errors(),
+                });
+            }
+        }
+        rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Test, sample};
+    use super::*;
+
+    fn conditions(tree: &Tree) -> Vec<String> {
+        tree.rules().iter().map(|rule| rule.conditions.join(" and ")).collect()
+    }
+
+    /// The first test's second branch leads to the second test, and so on.
+    fn list(tests: &[Test]) -> Tree {
+        let mut nodes = Vec::new();
+        for (i, test) in (0..).zip(tests) {
+            nodes.push(sample::split(test.clone(), &[2 * i + 1, 2 * i + 2], &[1.0, 1.0], 0));
+            nodes.push(sample::leaf(0));
+        }
+        nodes.push(sample::leaf(1));
+        Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap()
+    }
+
+    #[test]
+    fn iris() {
+        let rules = sample::iris().rules();
+        assert_eq!(
+            conditions(&sample::iris()),
+            [
+                "petal_length <= 2.45",
+                "petal_length > 2.45 and petal width <= 1.75",
+                "petal_length > 2.45 and petal width > 1.75"
+            ]
+        );
+        assert_eq!((rules[1].leaf, rules[1].mass, rules[1].errors), (3, 54.0, 5.0));
+        assert_eq!(sample::iris_leaf().rules()[0].conditions.len(), 0);
+    }
+
+    #[test]
+    fn limits_are_merged() {
+        let x = |t| sample::below(0, t);
+        let tree = list(&[x(1.0), sample::below(1, 7.0), x(5.0), x(3.0)]);
+        assert_eq!(
+            conditions(&tree),
+            [
+                "petal_length <= 1",
+                "petal_length > 1 and petal width <= 7",
+                "petal_length > 1 and petal width > 7 and petal_length <= 5",
+                "petal_length > 5 and petal width > 7 and petal_length <= 3",
+                "petal_length > 5 and petal width > 7",
+            ]
+        );
+    }
+
+    #[test]
+    fn sets_are_merged() {
+        let (feature, is) = (sample::COLOR, |level| Test::Is { feature: sample::COLOR, level });
+        assert_eq!(
+            conditions(&list(&[is(0), is(2), Test::In { feature, levels: vec![0, 1] }, Test::Missing { feature }])),
+            [
+                "color is red",
+                "color is blue",
+                "color is green",
+                "color not in {red, green, blue} and color is missing",
+                "color not in {red, green, blue} and color is known",
+            ]
+        );
+        assert_eq!(conditions(&list(&[is(0), is(0)]))[1], "color in {}");
+    }
+
+    #[test]
+    fn deep_trees_have_short_rules() {
+        let rules = sample::chain(100_000).rules();
+        assert_eq!(rules[99_999].conditions, ["petal_length > 99998", "petal_length <= 99999"]);
+    }
+
+    fn any_facts() -> impl Strategy<Value = (Fact, Fact)> {
+        let levels = || prop::collection::btree_set(0..6u32, 0..4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
+        let threshold = || (0..6u32).prop_map(Threshold::Level);
+        let set = || prop_oneof![levels().prop_map(Fact::Among), levels().prop_map(Fact::NotAmong)];
+        prop_oneof![
+            (threshold().prop_map(Fact::AtMost), threshold().prop_map(Fact::AtMost)),
+            (threshold().prop_map(Fact::Above), threshold().prop_map(Fact::Above)),
+            (set(), set()),
+        ]
+    }
+
+    fn holds(fact: &Fact, level: u32) -> bool {
+        match fact {
+            Fact::AtMost(Threshold::Level(t)) => level <= *t,
+            Fact::Above(Threshold::Level(t)) => level > *t,
+            Fact::Among(set) => set.contains(&level),
+            Fact::NotAmong(set) => !set.contains(&level),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn merged_facts_say_what_both_said((a, b) in any_facts()) {
+            let both = a.and(&b);
+            prop_assert_eq!(both.aspect(), a.aspect());
+            for level in 0..7 {
+                prop_assert_eq!(holds(&both, level), holds(&a, level) && holds(&b, level));
+            }
+        }
+
+        #[test]
+        fn one_rule_per_leaf_with_at_most_one_condition_per_split(tree in sample::any_tree()) {
+            let rules = tree.rules();
+            prop_assert_eq!(rules.len(), tree.n_leaves());
+            for entry in tree.outline(None) {
+                if let Some(rule) = rules.iter().find(|rule| rule.leaf as usize == entry.node) {
+                    prop_assert!(rule.conditions.len() <= entry.depth);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Trees as indented text, in the manner of C4.5.
+
+use std::fmt::Write;
+
+use super::outline::hidden_words;
+use super::words::leaf_words;
+use super::{Node, Tree};
+
+/// From here on the depth is written as a number, or the text of a deep tree would grow with the square of its depth.
+const MAX_BARS: usize = 40;
+
+impl Tree {
+    /// One line per branch, with a leaf on the line of its branch: `petal_width <= 1.75: Iris-versicolor (54/5)`.
+    ///
+    /// In parentheses: the training mass that came to the leaf and, where there are any, the errors among it. Masses
+    /// and means have six significant digits, thresholds all. Below `max_depth` splits a subtree becomes
+    /// `... (3 nodes)`. Past 40 levels the depth is written out: `[41] `. Conditions speak of values; where missing
+    /// ones go is said by the tree's policies and, in [`Tree::to_json`], by each node's default branch.
+    ///
+    /// No newline at the end. Complexity: O(nodes) lines.
+    pub fn to_text(&self, max_depth: Option<usize>) -> String {
+        let mut text = String::new();
+        for entry in self.outline(max_depth) {
+            if let Some(parent) = entry.parent {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                let bars = entry.depth - 1;
+                text.extend(std::iter::repeat_n("|   ", bars.min(MAX_BARS)));
+                if bars > MAX_BARS {
+                    write!(text, "[{bars}] ").expect("writing to a string cannot fail");
+                }
+                text.push_str(&self.branch_words(parent));
+            }
+            let outcome = match &self.nodes[entry.node] {
+                Node::Leaf(leaf) => leaf_words(&self.schema, leaf),
+                Node::Split(_) if entry.hidden > 0 => hidden_words(entry.hidden),
+                Node::Split(_) => continue,
+            };
+            if entry.parent.is_some() {
+                text.push_str(": ");
+            }
+            text.push_str(&outcome);
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Test, sample};
+    use super::*;
+
+    #[test]
+    fn iris() {
+        let expected = "\
+petal_length <= 2.45: Iris-setosa (50)
+petal_length > 2.45
+|   petal width <= 1.75: Iris-versicolor (54/5)
+|   petal width > 1.75: Iris-virginica (46/1)";
+        assert_eq!(sample::iris().to_text(None), expected);
+        assert_eq!(sample::iris().to_text(Some(2)), expected);
+        assert_eq!(sample::iris_leaf().to_text(None), "Iris-setosa (150/100)");
+    }
+
+    #[test]
+    fn cut_off() {
+        let expected = "petal_length <= 2.45: Iris-setosa (50)\npetal_length > 2.45: ... (1 node)";
+        assert_eq!(sample::iris().to_text(Some(1)), expected);
+        assert_eq!(sample::iris().to_text(Some(0)), "... (2 nodes)");
+        assert_eq!(sample::iris_leaf().to_text(Some(0)), "Iris-setosa (150/100)");
+    }
+
+    #[test]
+    fn multiway() {
+        let test = Test::EachLevel { feature: sample::COLOR };
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 3)).unwrap();
+        let expected = "\
+color is red: Iris-setosa (10.5/1.5)
+color is green: Iris-versicolor (10.5/1)
+color is blue: Iris-virginica (10.5/2.5)";
+        assert_eq!(tree.to_text(None), expected);
+    }
+
+    #[test]
+    fn a_deep_tree_has_a_short_text() {
+        let text = sample::chain(100_000).to_text(None);
+        assert!(text.len() < 100_000_000 && text.lines().count() == 200_000);
+        assert!(text.lines().last().unwrap().contains("[99999] petal_length > 99999: Iris-virginica"));
+    }
+
+    proptest! {
+        #[test]
+        fn one_line_per_branch(tree in sample::any_tree()) {
+            prop_assert_eq!(tree.to_text(None).lines().count(), (tree.nodes().len() - 1).max(1));
+        }
+    }
+}

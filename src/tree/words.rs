@@ -1,0 +1,316 @@
+//! Conditions in the words of the user's columns: `petal width <= 0.8`, `color in {red, blue}`, `age is missing`.
+//!
+//! A condition speaks of values only; where a missing value goes is said by the tree's policies and each node's
+//! default branch. Names stand as they are, in double quotes with escapes only where a reader could misread them.
+
+use std::borrow::Cow;
+
+use super::{Leaf, Split, Test, Threshold};
+use crate::data::{Number, Schema};
+
+/// What a branch says of one feature.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Fact {
+    /// `x <= t`
+    AtMost(Threshold),
+    /// `x > t`
+    Above(Threshold),
+    /// `x in levels`, ascending.
+    Among(Vec<u32>),
+    /// `x not in levels`, ascending.
+    NotAmong(Vec<u32>),
+    /// `x is missing`, or known.
+    Missing(bool),
+}
+
+impl Fact {
+    /// What a case that takes `branch` of `test` has in common with all that do.
+    pub(super) fn of(test: &Test, branch: usize) -> Self {
+        match (test, branch) {
+            (Test::AtMost { threshold, .. }, 0) => Fact::AtMost(*threshold),
+            (Test::AtMost { threshold, .. }, _) => Fact::Above(*threshold),
+            (Test::Is { level, .. }, 0) => Fact::Among(vec![*level]),
+            (Test::Is { level, .. }, _) => Fact::NotAmong(vec![*level]),
+            (Test::In { levels, .. }, 0) => Fact::Among(levels.clone()),
+            (Test::In { levels, .. }, _) => Fact::NotAmong(levels.clone()),
+            (Test::EachLevel { .. }, level) => Fact::Among(vec![level as u32]),
+            (Test::Missing { .. }, branch) => Fact::Missing(branch == 0),
+        }
+    }
+
+    pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
+        let column = &schema.features[feature as usize];
+        let x = name(&column.name);
+        let one = |code: u32| level(&column.kind.levels()[code as usize]);
+        let set = |codes: &[u32]| codes.iter().map(|&code| one(code)).collect::<Vec<_>>().join(", ");
+        match self {
+            Fact::AtMost(t) => format!("{x} <= {}", constant(schema, feature, *t)),
+            Fact::Above(t) => format!("{x} > {}", constant(schema, feature, *t)),
+            Fact::Among(codes) if codes.len() == 1 => format!("{x} is {}", one(codes[0])),
+            Fact::NotAmong(codes) if codes.len() == 1 => format!("{x} is not {}", one(codes[0])),
+            Fact::Among(codes) => format!("{x} in {{{}}}", set(codes)),
+            Fact::NotAmong(codes) => format!("{x} not in {{{}}}", set(codes)),
+            Fact::Missing(true) => format!("{x} is missing"),
+            Fact::Missing(false) => format!("{x} is known"),
+        }
+    }
+}
+
+/// The condition under which a case takes a branch: `size <= medium`, `size > medium`, `color is not red`.
+///
+/// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
+pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
+    Fact::of(&split.test, branch).words(schema, split.test.feature())
+}
+
+/// The condition under which a case passes a test; for one with a branch per level: `each level of color`.
+///
+/// Panics if the test does not fit the schema.
+pub fn test_words(schema: &Schema, test: &Test) -> String {
+    match test {
+        Test::EachLevel { feature } => format!("each level of {}", feature_words(schema, *feature)),
+        test => Fact::of(test, 0).words(schema, test.feature()),
+    }
+}
+
+pub(super) fn feature_words(schema: &Schema, feature: u32) -> Cow<'_, str> {
+    name(&schema.features[feature as usize].name)
+}
+
+pub(super) fn level_words(schema: &Schema, feature: u32, code: usize) -> Cow<'_, str> {
+    level(&schema.features[feature as usize].kind.levels()[code])
+}
+
+/// A leaf with its training mass: `Iris-virginica (46/1)` with the errors where there are any, `= 3.25 (12)`.
+pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
+    let prediction = match (leaf, schema.labels()) {
+        (Leaf::Class { label, .. }, Some(labels)) => name(&labels.text(*label as usize)).into_owned(),
+        (Leaf::Class { label, .. }, None) => label.to_string(),
+        (Leaf::Number { mean, .. }, _) => format!("= {}", rounded(*mean)),
+    };
+    let (mass, errors) = (rounded(leaf.mass()), rounded(leaf.errors()));
+    match leaf.errors() > 0.0 {
+        true => format!("{prediction} ({mass}/{errors})"),
+        false => format!("{prediction} ({mass})"),
+    }
+}
+
+fn name(text: &str) -> Cow<'_, str> {
+    let strange = |c: char| matches!(c, '"' | '\\' | ',' | '{' | '}' | '\u{2028}' | '\u{2029}') || c.is_control();
+    match text.is_empty() || text.trim() != text || text.contains(strange) {
+        true => Cow::Owned(format!("{text:?}")),
+        false => Cow::Borrowed(text),
+    }
+}
+
+/// As [`name`], and also quoted where it would read as another condition.
+fn level(text: &str) -> Cow<'_, str> {
+    match matches!(text, "missing" | "known") || text.starts_with("not ") {
+        true => Cow::Owned(format!("{text:?}")),
+        false => name(text),
+    }
+}
+
+fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
+    match (threshold, &schema.features[feature as usize].kind) {
+        (Threshold::Float(t), _) => float(t),
+        (Threshold::Level(t), kind) => level(&kind.levels()[t as usize]).into_owned(),
+        (Threshold::Integer(t), crate::data::Kind::Continuous(number)) => integer(*number, t),
+        (Threshold::Integer(t), _) => t.to_string(),
+    }
+}
+
+/// The shortest digits that give the float back, in scientific notation where plain digits would be long.
+fn float(x: f64) -> String {
+    match x.abs() {
+        size if size != 0.0 && size.is_finite() && !(1e-5..1e16).contains(&size) => format!("{x:e}"),
+        _ => x.to_string(),
+    }
+}
+
+/// Six significant digits; whole numbers in full.
+fn rounded(x: f64) -> String {
+    match x.fract() == 0.0 {
+        true => float(x),
+        false => float(format!("{x:.5e}").parse().unwrap_or(x)),
+    }
+}
+
+fn integer(number: Number, value: i64) -> String {
+    let (per_second, digits, unit) = match number {
+        Number::Float | Number::Integer => return value.to_string(),
+        Number::Date => {
+            return date(value).unwrap_or_else(|| format!("{value} days since 1970-01-01"));
+        }
+        Number::DatetimeMs => (1_000, 3, "ms"),
+        Number::DatetimeUs => (1_000_000, 6, "us"),
+        Number::DatetimeNs => (1_000_000_000, 9, "ns"),
+    };
+    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
+    let Some(day) = date(seconds.div_euclid(86_400)) else {
+        return format!("{value} {unit} since 1970-01-01");
+    };
+    let second = seconds.rem_euclid(86_400);
+    let fraction = match fraction {
+        0 => String::new(),
+        _ => format!(".{fraction:0digits$}").trim_end_matches('0').into(),
+    };
+    format!("{day} {:02}:{:02}:{:02}{fraction}", second / 3600, second / 60 % 60, second % 60)
+}
+
+/// The Gregorian date of a day counted from 1970-01-01; `None` outside the years 1 to 9999.
+///
+/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms", 2013, `civil_from_days`.
+fn date(days: i64) -> Option<String> {
+    if !(-719_162..=2_932_896).contains(&days) {
+        return None;
+    }
+    let days = days + 719_468; // counted from 0000-03-01, so that a leap day ends its year
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    Some(format!("{year:04}-{month:02}-{day:02}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    fn both(test: Test) -> (String, String) {
+        let schema = sample::schema();
+        let split = Split { test, children: [1, 2].into(), masses: [1.0, 1.0].into(), default: 0 };
+        (condition(&schema, &split, 0), condition(&schema, &split, 1))
+    }
+
+    fn pair(a: &str, b: &str) -> (String, String) {
+        (a.into(), b.into())
+    }
+
+    #[test]
+    fn conditions_read_well() {
+        let (color, size) = (sample::COLOR, sample::SIZE);
+        let medium = Test::AtMost { feature: size, threshold: Threshold::Level(1) };
+        assert_eq!(both(sample::below(1, 0.8)), pair("petal width <= 0.8", "petal width > 0.8"));
+        assert_eq!(both(medium), pair("size <= medium", "size > medium"));
+        assert_eq!(both(Test::Is { feature: color, level: 0 }), pair("color is red", "color is not red"));
+        let set = Test::In { feature: color, levels: vec![0, 2] };
+        assert_eq!(both(set), pair("color in {red, blue}", "color not in {red, blue}"));
+        assert_eq!(both(Test::Missing { feature: color }), pair("color is missing", "color is known"));
+        assert_eq!(both(Test::EachLevel { feature: color }), pair("color is red", "color is green"));
+        let schema = sample::schema();
+        assert_eq!(test_words(&schema, &Test::EachLevel { feature: color }), "each level of color");
+        assert_eq!(test_words(&schema, &sample::below(1, 0.8)), "petal width <= 0.8");
+    }
+
+    #[test]
+    fn quotes_only_where_needed() {
+        for plain in ["red", "3 speed", "c<d", "e&f", "it's", "🌳", "a b", "naïve", "knowns"] {
+            assert_eq!(level(plain), plain);
+        }
+        for (text, quoted) in [
+            ("", r#""""#),
+            (" x", r#"" x""#),
+            ("x ", r#""x ""#),
+            ("a,b", r#""a,b""#),
+            ("a\"b", r#""a\"b""#),
+            ("g\\h", r#""g\\h""#),
+            ("{}", r#""{}""#),
+            ("two\nlines", r#""two\nlines""#),
+            ("nul\0", r#""nul\0""#),
+            ("missing", r#""missing""#),
+            ("known", r#""known""#),
+            ("not red", r#""not red""#),
+        ] {
+            assert_eq!(level(text), quoted);
+        }
+        assert_eq!(name("missing"), "missing");
+        let test = Test::In { feature: 9, levels: vec![0, 1, 2, 3] };
+        assert_eq!(both(test).0, r#""" in {3 speed, "", "a,b", "missing"}"#);
+    }
+
+    #[test]
+    fn floats_are_short_and_exact() {
+        for (x, text) in [
+            (2.45, "2.45"),
+            (2.0, "2"),
+            (-0.1, "-0.1"),
+            (0.0, "0"),
+            (0.1 + 0.2, "0.30000000000000004"),
+            (1e300, "1e300"),
+            (5e-324, "5e-324"),
+            (1e15, "1000000000000000"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(float(x), text);
+            assert_eq!(text.parse::<f64>(), Ok(x));
+        }
+        for (x, text) in
+            [(50.0, "50"), (4.1 + 0.2, "4.3"), (1234567.0, "1234567"), (1e-7, "1e-7"), (2.0 / 3.0, "0.666667")]
+        {
+            assert_eq!(rounded(x), text);
+        }
+    }
+
+    #[test]
+    fn dates_and_times() {
+        for (days, text) in [
+            (0, "1970-01-01"),
+            (19_753, "2024-01-31"),
+            (19_782, "2024-02-29"),
+            (19_783, "2024-03-01"),
+            (-1, "1969-12-31"),
+            (-25_508, "1900-03-01"),
+            (-25_509, "1900-02-28"),
+            (-719_162, "0001-01-01"),
+            (2_932_896, "9999-12-31"),
+            (2_932_897, "2932897 days since 1970-01-01"),
+            (i64::MIN, "-9223372036854775808 days since 1970-01-01"),
+        ] {
+            assert_eq!(integer(Number::Date, days), text);
+        }
+        let noon = 19_753 * 86_400 + 12 * 3600;
+        assert_eq!(integer(Number::DatetimeMs, noon * 1_000), "2024-01-31 12:00:00");
+        assert_eq!(integer(Number::DatetimeUs, noon * 1_000_000 + 50), "2024-01-31 12:00:00.00005");
+        assert_eq!(integer(Number::DatetimeNs, noon * 1_000_000_000 + 999_999_999), "2024-01-31 12:00:00.999999999");
+        assert_eq!(integer(Number::DatetimeMs, -1), "1969-12-31 23:59:59.999");
+        assert_eq!(integer(Number::DatetimeNs, i64::MIN), "1677-09-21 00:12:43.145224192");
+        assert_eq!(integer(Number::DatetimeMs, i64::MAX), "9223372036854775807 ms since 1970-01-01");
+        assert_eq!(integer(Number::Integer, i64::MAX), "9223372036854775807");
+    }
+
+    /// Every day of the range follows the one before, by the rules of the calendar.
+    #[test]
+    fn the_calendar_has_no_gap() {
+        let (mut year, mut month, mut day) = (1, 1, 1);
+        for days in -719_162..=2_932_896 {
+            if days % 97 == 0 || day == 1 {
+                assert_eq!(date(days).unwrap(), format!("{year:04}-{month:02}-{day:02}"));
+            }
+            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+            let length = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1];
+            day += 1;
+            if day > length {
+                (day, month) = (1, month + 1);
+            }
+            if month > 12 {
+                (month, year) = (1, year + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn leaves_show_mass_and_errors() {
+        let schema = sample::schema();
+        let leaf = |masses: [f64; 3], empty| Leaf::Class { label: 0, masses: masses.into(), empty };
+        assert_eq!(leaf_words(&schema, &leaf([50.0, 50.0, 50.0], false)), "Iris-setosa (150/100)");
+        assert_eq!(leaf_words(&schema, &leaf([2.5, 0.0, 0.0], false)), "Iris-setosa (2.5)");
+        assert_eq!(leaf_words(&schema, &leaf([2.5, 1.0, 0.0], true)), "Iris-setosa (0)");
+        assert_eq!(leaf_words(&sample::number_schema(), &Leaf::Number { mean: 3.25, mass: 12.0 }), "= 3.25 (12)");
+    }
+}

@@ -1,0 +1,231 @@
+//! What the integration tests share: seeded random tables, and an oracle that tries all trees.
+
+#![allow(dead_code)] // each test binary uses its part
+
+use std::sync::Arc;
+
+use lattree::bits::mix;
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::tree::{Leaf, Node, Test, Tree};
+
+/// A seeded generator, the same on every platform.
+pub struct Random(u64);
+
+impl Random {
+    pub fn new(seed: u64) -> Self {
+        Random(mix(seed))
+    }
+
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 = mix(self.0);
+        self.0 % n
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn pick<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+        &choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+fn feature(name: String, kind: Kind) -> Feature {
+    Feature { name, kind, dtype: String::new() }
+}
+
+/// A column of any kind, with ties, and sometimes constant or with missing cells.
+fn random_column(random: &mut Random, name: String, n_rows: usize, n_values: u64) -> (Feature, Column) {
+    let missing = *random.pick(&[0, 0, 20, 60]);
+    let values: Vec<Option<u64>> =
+        (0..n_rows).map(|_| Some(random.below(n_values)).filter(|_| !random.chance(missing))).collect();
+    let levels: Vec<String> = (0..n_values + 1).map(|level| format!("l{level}")).collect();
+    let codes = || values.iter().map(|v| v.map_or(u32::MAX, |v| v as u32)).collect();
+    match random.below(5) {
+        0 => {
+            // Neighbouring floats, infinities, and numbers far apart.
+            let scale = [-f64::INFINITY, -1.0, 0.0, f64::MIN_POSITIVE, 1.0, 1.0 + f64::EPSILON, 1e300, f64::INFINITY];
+            let cells = values.iter().map(|v| v.map_or(f64::NAN, |v| scale[v as usize])).collect();
+            (feature(name, Kind::Continuous(Number::Float)), Column::Floats(cells))
+        }
+        1 => {
+            let scale = [i64::MIN, -5, 0, 1 << 53, (1 << 53) + 1, 1 << 60, i64::MAX - 1, i64::MAX];
+            let column = Column::Integers {
+                values: values.iter().map(|v| v.map_or(0, |v| scale[v as usize])).collect(),
+                missing: (missing > 0).then(|| values.iter().map(Option::is_none).collect()),
+            };
+            (feature(name, Kind::Continuous(Number::Integer)), column)
+        }
+        2 => (feature(name, Kind::Ordinal(levels)), Column::Levels { codes: codes(), unseen: vec![] }),
+        _ => (feature(name, Kind::Nominal(levels)), Column::Levels { codes: codes(), unseen: vec![] }),
+    }
+}
+
+/// A small table: 1 to 24 rows, 0 to 4 columns of all kinds, 1 to 5 classes, sometimes counts and weights.
+pub fn random_table(random: &mut Random) -> Dataset {
+    let n_rows = if random.chance(10) { 1 + random.below(3) } else { 4 + random.below(30) } as usize;
+    let n_columns = if random.chance(3) { 0 } else { 1 + random.below(5) };
+    let mut features: Vec<Feature> = Vec::new();
+    let mut columns: Vec<Column> = Vec::new();
+    for index in 0..n_columns {
+        let name = format!("x{index}");
+        if index > 0 && random.chance(10) {
+            // The same column again.
+            let of = random.below(index) as usize;
+            features.push(feature(name, features[of].kind.clone()));
+            columns.push(columns[of].clone());
+            continue;
+        }
+        let n_values = *random.pick(&[1, 2, 2, 2, 3, 4]);
+        let (feature, column) = random_column(random, name, n_rows, n_values);
+        features.push(feature);
+        columns.push(column);
+    }
+    let n_classes = *random.pick(&[1, 2, 2, 2, 3, 3, 4, 5]);
+    let used = if random.chance(10) { 1 } else { n_classes };
+    // Labels that the cells explain, but for some noise: else a leaf would often be best.
+    let (salt, noise) = (random.below(u64::MAX), *random.pick(&[0, 10, 30, 100]));
+    let classes: Vec<u32> = (0..n_rows)
+        .map(|row| {
+            let cells = columns.iter().map(|column| format!("{:?}", column.value(row, u32::MAX)));
+            let explained = cells.fold(salt, |hash, cell| cell.bytes().fold(hash, |h, byte| mix(h ^ u64::from(byte))));
+            (if random.chance(noise) { random.below(used) } else { explained % used }) as u32
+        })
+        .collect();
+    let counts = random.chance(30).then(|| (0..n_rows).map(|_| random.below(4)).collect::<Vec<u64>>());
+    let weights = random.chance(40).then(|| {
+        let palette: &[f64] = *random.pick(&[&[0.0, 1.0, 2.0][..], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]]);
+        (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
+    });
+    let target = TargetSchema {
+        name: "y".into(),
+        task: Task::Classes(Labels::Integers((0..n_classes as i64).collect())),
+        dtype: String::new(),
+    };
+    let schema = Schema { features, target: Some(target) }.checked().expect("the names are distinct");
+    Dataset::new(Arc::new(schema), columns, n_rows, Target::Classes(classes.into()), counts, weights)
+        .expect("the table is well formed")
+}
+
+/// Tries all trees. Short, slow, obviously right.
+pub struct Oracle {
+    /// Per row: whether it passes each test.
+    passes: Vec<Vec<bool>>,
+    classes: Vec<u32>,
+    n_classes: usize,
+    /// Mass per row, in units.
+    masses: Vec<u64>,
+    counts: Vec<u64>,
+    n_tests: usize,
+    min_leaf: u64,
+    penalty: u64,
+}
+
+/// A tree as the oracle sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Shape {
+    Leaf(u32),
+    Split(usize, Box<Shape>, Box<Shape>),
+}
+
+impl Oracle {
+    pub fn new(data: &Dataset, tests: &[Test], resolution: f64, min_leaf: u64, node_penalty: f64) -> Self {
+        let cell = |test: &Test, row: usize| {
+            let feature = test.feature() as usize;
+            let n_levels = data.schema().features[feature].kind.levels().len() as u32;
+            data.columns()[feature].value(row, n_levels)
+        };
+        let Target::Classes(classes) = data.target() else { panic!("classes") };
+        let unit = |x: f64| (x / resolution).round() as u64;
+        let masses: Vec<u64> =
+            (0..data.n_rows()).map(|r| data.count(r) * unit(data.weights().map_or(1.0, |w| w[r]))).collect();
+        Oracle {
+            // A missing value fails every value test.
+            passes: (0..data.n_rows())
+                .map(|row| tests.iter().map(|test| test.branch(cell(test, row)) == Some(0)).collect())
+                .collect(),
+            classes: classes.to_vec(),
+            n_classes: data.schema().labels().expect("classes").len(),
+            // Beyond the total mass no split pays.
+            penalty: unit(node_penalty).min(masses.iter().sum::<u64>() + 1),
+            masses,
+            counts: (0..data.n_rows()).map(|row| data.count(row)).collect(),
+            n_tests: tests.len(),
+            min_leaf,
+        }
+    }
+
+    pub fn rows(&self) -> Vec<usize> {
+        (0..self.counts.len()).filter(|&row| self.counts[row] > 0).collect()
+    }
+
+    fn leaf(&self, rows: &[usize]) -> (u64, u32) {
+        let mut masses = vec![0; self.n_classes];
+        rows.iter().for_each(|&row| masses[self.classes[row] as usize] += self.masses[row]);
+        let most = *masses.iter().max().expect("a class");
+        (masses.iter().sum::<u64>() - most, masses.iter().position(|&m| m == most).expect("the greatest") as u32)
+    }
+
+    /// Passing and failing rows, if the test splits these rows.
+    fn split(&self, rows: &[usize], test: usize) -> Option<(Vec<usize>, Vec<usize>)> {
+        let (pass, fail): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&row| self.passes[row][test]);
+        let cases = |rows: &[usize]| rows.iter().map(|&row| self.counts[row]).sum::<u64>();
+        (!pass.is_empty() && !fail.is_empty() && cases(&pass).min(cases(&fail)) >= self.min_leaf).then_some((pass, fail))
+    }
+
+    /// The least cost of a tree of this depth with at most 0, 1, 2, ... nodes.
+    pub fn costs(&self, rows: &[usize], depth: u32) -> Vec<u64> {
+        let mut costs = vec![self.leaf(rows).0; 1 << depth];
+        for (pass, fail) in (0..self.n_tests).filter_map(|test| self.split(rows, test)).filter(|_| depth > 0) {
+            let (pass, fail) = (self.costs(&pass, depth - 1), self.costs(&fail, depth - 1));
+            for (p, cost_p) in pass.iter().enumerate() {
+                for (f, cost_f) in fail.iter().enumerate() {
+                    let cost = &mut costs[p + f + 1];
+                    *cost = (*cost).min(cost_p + cost_f + self.penalty);
+                }
+            }
+        }
+        (1..costs.len()).for_each(|k| costs[k] = costs[k].min(costs[k - 1]));
+        costs
+    }
+
+    /// The canonical tree, by its definition.
+    pub fn canonical(&self, rows: &[usize], depth: u32, nodes: usize) -> Shape {
+        let (leaf, label) = self.leaf(rows);
+        let full = (1 << depth) - 1;
+        let least = self.costs(rows, depth)[nodes.min(full)];
+        if least == leaf {
+            return Shape::Leaf(label);
+        }
+        let below = (1 << (depth - 1)) - 1;
+        for test in 0..self.n_tests {
+            let Some((pass, fail)) = self.split(rows, test) else { continue };
+            let (costs_p, costs_f) = (self.costs(&pass, depth - 1), self.costs(&fail, depth - 1));
+            let budgets: Vec<(usize, usize)> = match nodes >= full {
+                true => vec![(below, below)],
+                false => (0..=below.min(nodes - 1)).map(|p| (p, below.min(nodes - 1 - p))).collect(),
+            };
+            for (p, f) in budgets {
+                if costs_p[p] + costs_f[f] + self.penalty == least {
+                    let (pass, fail) = (self.canonical(&pass, depth - 1, p), self.canonical(&fail, depth - 1, f));
+                    return Shape::Split(test, Box::new(pass), Box::new(fail));
+                }
+            }
+        }
+        panic!("some split has the least cost");
+    }
+}
+
+/// A tree of the library as the oracle would write it.
+pub fn shape_of(tree: &Tree, tests: &[Test], node: usize) -> Shape {
+    match &tree.nodes()[node] {
+        Node::Leaf(Leaf::Class { label, .. }) => Shape::Leaf(*label),
+        Node::Leaf(Leaf::Number { .. }) => panic!("a tree of classes"),
+        Node::Split(split) => Shape::Split(
+            tests.iter().position(|test| *test == split.test).expect("a test that was offered"),
+            Box::new(shape_of(tree, tests, split.children[0] as usize)),
+            Box::new(shape_of(tree, tests, split.children[1] as usize)),
+        ),
+    }
+}

@@ -1,0 +1,146 @@
+//! The exact search against an oracle that tries all trees.
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use common::{Oracle, Random, random_table, shape_of};
+use lattree::budget::{Limits, Status};
+use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Target, Thresholds};
+use lattree::optimal::{Board, CacheKind, Outcome, Params, Switches, search};
+
+fn run(data: &Dataset, params: &Params) -> Outcome {
+    let checked = params.clone().checked().expect("good parameters");
+    search(data, &checked, &checked.budget(), &Board::new()).expect("a good table")
+}
+
+fn random_params(random: &mut Random) -> Params {
+    let max_depth = *random.pick(&[0, 1, 2, 2, 3, 3, 3, 3]);
+    Params {
+        max_depth,
+        max_nodes: random.chance(40).then(|| random.below(8)),
+        min_leaf: *random.pick(&[1, 1, 1, 1, 2, 3, 5, 30]),
+        node_penalty: *random.pick(&[0.0, 0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 0.05, 0.05, 1e18]),
+        binarizer: Binarizer {
+            thresholds: *random.pick(&[Thresholds::Auto, Thresholds::All, Thresholds::Quantile]),
+            max_tests: *random.pick(&[1, 6, 1000]),
+            nominal: *random.pick(&[Nominal::OneVsRest, Nominal::OneVsRest, Nominal::Subsets]),
+            missing: *random.pick(&[OwnTests::Yes, OwnTests::Yes, OwnTests::No]),
+            ..Binarizer::default()
+        },
+        threads: Some(1),
+        ..Params::default()
+    }
+}
+
+/// The levels of one variant: cache, bounds, depth-two solver, threads.
+type Levels = [usize; 4];
+
+fn variant(levels: Levels, params: &Params) -> Params {
+    let [cache, bounds, depth_two, threads] = levels;
+    let caches = [CacheKind::Off, CacheKind::Branch, CacheKind::Cases, CacheKind::CollidingCases];
+    let switches =
+        Switches { cache: caches[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
+    Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
+}
+
+/// Twenty thousand problems, each under the default and six seeded variants.
+#[test]
+fn every_search_equals_brute_force() {
+    const PROBLEMS: u64 = 20_000;
+    let next = AtomicU64::new(0);
+    let pairs: Mutex<BTreeMap<[usize; 4], u64>> = Mutex::default();
+    let solved: Mutex<BTreeMap<u32, u64>> = Mutex::default();
+    std::thread::scope(|scope| {
+        for _ in 0..lattree_threads() {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Relaxed);
+                    if seed >= PROBLEMS {
+                        break;
+                    }
+                    check_problem(seed, &pairs, &solved);
+                }
+            });
+        }
+    });
+    let pairs = pairs.into_inner().expect("no panic");
+    let levels = [4, 2, 2, 2];
+    for a in 0..4 {
+        for b in a + 1..4 {
+            for level_a in 0..levels[a] {
+                for level_b in 0..levels[b] {
+                    let seen = pairs.get(&[a, level_a, b, level_b]).copied().unwrap_or(0);
+                    assert!(seen > 1000, "factor {a} at {level_a} met factor {b} at {level_b} only {seen} times");
+                }
+            }
+        }
+    }
+    // The random problems do grow trees of every size.
+    let solved = solved.into_inner().expect("no panic");
+    assert!((0..=4).all(|nodes| solved.get(&nodes).is_some_and(|&n| n > 200)), "{solved:?}");
+}
+
+fn lattree_threads() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &Mutex<BTreeMap<u32, u64>>) {
+    let mut random = Random::new(seed);
+    let data = random_table(&mut random);
+    let mut params = random_params(&mut random);
+    if (0..data.n_rows()).all(|row| data.count(row) == 0) {
+        let checked = params.checked().expect("good parameters");
+        assert!(search(&data, &checked, &checked.budget(), &Board::new()).is_err(), "no case, seed {seed}");
+        return;
+    }
+    let budget = lattree::budget::Budget::new(Limits::default());
+    let table = BinaryTable::new(&data, &params.binarizer, &budget).expect("a good table").expect("no limit");
+    if table.tests.len() > 9 {
+        params.max_depth = params.max_depth.min(2); // the oracle tries all trees
+    }
+    let default = run(&data, &params);
+    let oracle = Oracle::new(&data, &default.tests, default.resolution, params.min_leaf, params.node_penalty);
+    let rows = oracle.rows();
+    let costs = oracle.costs(&rows, params.max_depth);
+    let nodes = params.max_nodes.map_or(costs.len() - 1, |n| (n as usize).min(costs.len() - 1));
+    let least = costs[nodes] as f64 * default.resolution;
+    let shape = oracle.canonical(&rows, params.max_depth, nodes);
+    let say = |what: &str| format!("{what}, seed {seed}, {params:?}\n{data:?}");
+    let check = |outcome: &Outcome, what: &str| {
+        assert_eq!(outcome.status, Status::Optimal, "{}", say(what));
+        assert_eq!(outcome.objective, least, "{}", say(what));
+        assert_eq!(outcome.lower_bound, least, "{}", say(what));
+        assert_eq!(shape_of(&outcome.tree, &outcome.tests, 0), shape, "{}", say(what));
+    };
+    check(&default, "default");
+    assert_eq!(errors_of(&data, &default, params.node_penalty), least, "{}", say("the tree does not cost what it should"));
+    for _ in 0..6 {
+        let levels = [4, 2, 2, 2].map(|n| random.below(n) as usize);
+        let outcome = run(&data, &variant(levels, &params));
+        check(&outcome, &format!("variant {levels:?}"));
+        assert_eq!(outcome.tree, default.tree, "{}", say("another tree"));
+        let mut pairs = pairs.lock().expect("no panic");
+        for a in 0..4 {
+            for b in a + 1..4 {
+                *pairs.entry([a, levels[a], b, levels[b]]).or_default() += 1;
+            }
+        }
+    }
+    *solved.lock().expect("no panic").entry(default.tree.n_nodes() as u32).or_default() += 1;
+}
+
+/// The cost of a tree, from its predictions.
+fn errors_of(data: &Dataset, outcome: &Outcome, penalty: f64) -> f64 {
+    let predicted = outcome.tree.predict_codes(data, 0..data.n_rows()).expect("the same table");
+    let Target::Classes(classes) = data.target() else { panic!("classes") };
+    let unit = |x: f64| (x / outcome.resolution).round() as u64;
+    let wrong: u64 = (0..data.n_rows())
+        .filter(|&row| predicted[row] != classes[row])
+        .map(|row| data.count(row) * unit(data.weights().map_or(1.0, |w| w[row])))
+        .sum();
+    let nodes = outcome.tree.n_nodes() as u64;
+    (wrong + if nodes > 0 { nodes * unit(penalty) } else { 0 }) as f64 * outcome.resolution
+}
