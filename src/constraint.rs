@@ -22,9 +22,8 @@ impl Constraints {
 
     /// Checks ranges; `max_nodes: None` means as many as the depth allows.
     pub fn checked(max_depth: u32, max_nodes: Option<u64>, min_leaf: u64) -> Result<Self> {
-        let invalid = |name, expected: &str, got: String| {
-            Err(Error::InvalidParameter { name, expected: expected.into(), got })
-        };
+        let invalid =
+            |name, expected: &str, got: String| Err(Error::InvalidParameter { name, expected: expected.into(), got });
         if max_depth > Self::MAX_DEPTH {
             return invalid("max_depth", "from 0 to 20", max_depth.to_string());
         }
@@ -52,7 +51,13 @@ pub fn shares(depth: u32, nodes: u64, every: bool) -> impl Iterator<Item = (u64,
     let (most, left) = (full(depth - 1), nodes - 1);
     let free = left >= 2 * most;
     // Shares below `left - most` waste nodes of the second branch: they matter only to who asks for the smallest first.
-    let smallest = if free { most } else if every { 0 } else { left.saturating_sub(most) };
+    let smallest = if free {
+        most
+    } else if every {
+        0
+    } else {
+        left.saturating_sub(most)
+    };
     (smallest..=left.min(most)).map(move |first| (first, (left - first).min(most)))
 }
 

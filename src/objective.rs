@@ -86,7 +86,11 @@ fn lowest_bit(x: f64) -> i32 {
 
 fn power_of_two(exponent: i32) -> f64 {
     // Exact also for subnormals, where powi may pass through an infinity.
-    if exponent < -1022 { f64::from_bits(1 << (exponent + 1074)) } else { f64::from_bits(((exponent + 1023) as u64) << 52) }
+    if exponent < -1022 {
+        f64::from_bits(1 << (exponent + 1074))
+    } else {
+        f64::from_bits(((exponent + 1023) as u64) << 52)
+    }
 }
 
 /// The cost of the best leaf on cases of these class masses, and its label. Ties: the smallest label.

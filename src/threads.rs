@@ -32,10 +32,11 @@ pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
 /// Runs `work` in a pool of its own and tells it the number of threads it has: one, right here, if one is enough or no
 /// pool can be had.
 pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
-    if threads > 1 {
-        if let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-            return pool.install(|| work(threads));
-        }
+    if threads <= 1 {
+        return work(1);
     }
-    work(1)
+    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+        Ok(pool) => pool.install(|| work(threads)),
+        Err(_) => work(1),
+    }
 }

@@ -41,8 +41,7 @@ type Levels = [usize; 4];
 fn variant(levels: Levels, params: &Params) -> Params {
     let [cache, bounds, depth_two, threads] = levels;
     let caches = [CacheKind::Off, CacheKind::Branch, CacheKind::Cases, CacheKind::CollidingCases];
-    let switches =
-        Switches { cache: caches[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
+    let switches = Switches { cache: caches[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
     Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
 }
 
@@ -116,7 +115,12 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         assert_eq!(shape_of(&outcome.tree, &outcome.tests, 0), shape, "{}", say(what));
     };
     check(&default, "default");
-    assert_eq!(errors_of(&data, &default, params.node_penalty), least, "{}", say("the tree does not cost what it should"));
+    assert_eq!(
+        errors_of(&data, &default, params.node_penalty),
+        least,
+        "{}",
+        say("the tree does not cost what it should")
+    );
     for _ in 0..6 {
         let levels = [4, 2, 2, 2].map(|n| random.below(n) as usize);
         let outcome = run(&data, &variant(levels, &params));

@@ -4,7 +4,7 @@
 //! column its cuts ascending or its levels in order (subsets by size, then by level), last its test for missing.
 
 use super::dataset::{Column, Dataset, MISSING, Target};
-use super::schema::Kind;
+use super::schema::{Kind, Number};
 use super::thresholds::Ordered;
 use crate::budget::{Budget, Stop};
 use crate::error::{Error, Result};
@@ -95,7 +95,8 @@ impl Binarizer {
 
     /// Checks ranges and combinations.
     pub fn checked(self) -> Result<Self> {
-        let invalid = |name, expected: &str, got: String| Err(Error::InvalidParameter { name, expected: expected.into(), got });
+        let invalid =
+            |name, expected: &str, got: String| Err(Error::InvalidParameter { name, expected: expected.into(), got });
         if self.max_tests == 0 {
             return invalid("max_tests", "at least 1", "0".into());
         }
@@ -113,7 +114,11 @@ impl Binarizer {
     /// The tests of each column that has any, and whether ordered columns have all their cuts.
     ///
     /// O(n log n) per column. Stops when the budget says so.
-    pub(super) fn code(&self, data: &Dataset, budget: &Budget) -> Result<std::result::Result<(Vec<CodedColumn>, bool), Stop>> {
+    pub(super) fn code(
+        &self,
+        data: &Dataset,
+        budget: &Budget,
+    ) -> Result<std::result::Result<(Vec<CodedColumn>, bool), Stop>> {
         let classes = match (self.thresholds, data.target()) {
             (Thresholds::Mdlp, Target::Classes(codes)) => Some(codes),
             (Thresholds::Mdlp, _) => {
@@ -130,6 +135,17 @@ impl Binarizer {
             let present = |row: usize| data.count(row) > 0;
             if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
                 return Err(unseen_error(data, index, row));
+            }
+            if let (Kind::Continuous(number), floats) = (&feature.kind, matches!(**column, Column::Floats(_)))
+                && (*number == Number::Float) != floats
+            {
+                // A table mapped onto another's schema may hold such columns: to predict on, not to learn from.
+                let name = |floats| if floats { "floats" } else { "integers" };
+                return Err(Error::WrongKind {
+                    column: feature.name.clone(),
+                    expected: format!("{}, as the schema says, to search on", name(!floats)),
+                    got: format!("a column of {}", name(floats)),
+                });
             }
             match feature.kind {
                 Kind::Nominal(_) => {
@@ -230,9 +246,7 @@ impl Binarizer {
         if missing && self.missing == OwnTests::Yes {
             tests.push(Test::Missing { feature: id });
         }
-        let passes = |value| {
-            (0..tests.len() as u32).filter(|&t| tests[t as usize].branch(value).map_or(false, |b| b == 0)).collect()
-        };
+        let passes = |value| (0..tests.len() as u32).filter(|&t| tests[t as usize].branch(value) == Some(0)).collect();
         let mut table: Vec<Vec<u32>> = (0..occurs.len() as u32).map(|l| passes(super::Value::Level(l))).collect();
         table.push(passes(super::Value::Missing));
         Ok(CodedColumn { codes: codes.clone(), passes: Passes::Table(table), tests })

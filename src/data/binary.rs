@@ -49,7 +49,12 @@ impl BinaryTable {
         Ok(Self::merge(data, columns, exact_thresholds, budget))
     }
 
-    fn merge(data: &Dataset, columns: Vec<CodedColumn>, exact_thresholds: bool, budget: &Budget) -> std::result::Result<Self, Stop> {
+    fn merge(
+        data: &Dataset,
+        columns: Vec<CodedColumn>,
+        exact_thresholds: bool,
+        budget: &Budget,
+    ) -> std::result::Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
         let (pattern_of, first_rows) = merge_rows(data, &columns, &mut ticker)?;
         let n_patterns = first_rows.len();
@@ -119,7 +124,11 @@ impl BinaryTable {
 }
 
 /// Numbers the distinct rows of codes in order of first occurrence; returns the number of each row, and a row of each.
-fn merge_rows(data: &Dataset, columns: &[CodedColumn], ticker: &mut Ticker) -> std::result::Result<(Vec<u32>, Vec<u32>), Stop> {
+fn merge_rows(
+    data: &Dataset,
+    columns: &[CodedColumn],
+    ticker: &mut Ticker,
+) -> std::result::Result<(Vec<u32>, Vec<u32>), Stop> {
     let hash = |row: usize| columns.iter().fold(0u64, |h, c| bits::mix(h ^ u64::from(c.codes[row])));
     let equal = |a: usize, b: usize| columns.iter().all(|c| c.codes[a] == c.codes[b]);
     let mut pattern_of = vec![ABSENT; data.n_rows()];
@@ -150,7 +159,12 @@ fn merge_rows(data: &Dataset, columns: &[CodedColumn], ticker: &mut Ticker) -> s
 }
 
 /// The tests that are not constant and differ from every earlier one and its complement.
-fn distinct_tests(table: &[u64], words: usize, n_tests: usize, ticker: &mut Ticker) -> std::result::Result<Vec<usize>, Stop> {
+fn distinct_tests(
+    table: &[u64],
+    words: usize,
+    n_tests: usize,
+    ticker: &mut Ticker,
+) -> std::result::Result<Vec<usize>, Stop> {
     if words == 0 {
         return Ok(Vec::new());
     }
@@ -173,16 +187,14 @@ fn distinct_tests(table: &[u64], words: usize, n_tests: usize, ticker: &mut Tick
         }
         ticker.tick(words + changed)?;
     }
-    let differs = |pattern: usize, test: usize| {
-        bits::get(&table[pattern * words..], test) != bits::get(first, test)
-    };
+    let differs = |pattern: usize, test: usize| bits::get(&table[pattern * words..], test) != bits::get(first, test);
     let mut kept: Vec<usize> = Vec::new();
     let mut buckets: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-    for test in 0..n_tests {
-        if sums[test] == 0 && (1..n_patterns).all(|pattern| !differs(pattern, test)) {
+    for (test, &sum) in sums.iter().enumerate() {
+        if sum == 0 && (1..n_patterns).all(|pattern| !differs(pattern, test)) {
             continue;
         }
-        let bucket = buckets.entry(sums[test]).or_default();
+        let bucket = buckets.entry(sum).or_default();
         let mut repeats = false;
         for &earlier in bucket.iter() {
             repeats |= (1..n_patterns).all(|pattern| differs(pattern, test) == differs(pattern, earlier));

@@ -304,14 +304,20 @@ fn check_target(schema: &Schema, target: &Target) -> Result<()> {
     let name = || schema.target.as_ref().map_or(String::new(), |t| t.name.clone());
     let task = schema.target.as_ref().map(|t| &t.task);
     let wrong = |got: &str| {
-        Err(Error::WrongKind { column: name(), expected: "the target that the schema describes".into(), got: got.into() })
+        Err(Error::WrongKind {
+            column: name(),
+            expected: "the target that the schema describes".into(),
+            got: got.into(),
+        })
     };
     match (task, target) {
         (_, Target::None) => Ok(()),
-        (Some(Task::Classes(labels)), Target::Classes(codes)) => match codes.iter().all(|&c| (c as usize) < labels.len()) {
-            true => Ok(()),
-            false => wrong("a column with a code that is no class"),
-        },
+        (Some(Task::Classes(labels)), Target::Classes(codes)) => {
+            match codes.iter().all(|&c| (c as usize) < labels.len()) {
+                true => Ok(()),
+                false => wrong("a column with a code that is no class"),
+            }
+        }
         (Some(Task::Numbers), Target::Numbers(values)) => match values.iter().position(|v| !v.is_finite()) {
             None => Ok(()),
             Some(row) if values[row].is_nan() => Err(Error::MissingTarget { column: name(), row }),

@@ -159,6 +159,16 @@ impl Schema {
                 }
             }
         }
+        if let Some(labels) = self.labels() {
+            let mut texts = rustc_hash::FxHashSet::default();
+            if let Some(code) = (0..labels.len()).find(|&code| !texts.insert(labels.text(code))) {
+                return Err(Error::WrongKind {
+                    column: self.target.as_ref().map_or(String::new(), |target| target.name.clone()),
+                    expected: "distinct class labels".into(),
+                    got: format!("a target that lists {:?} twice", labels.text(code)),
+                });
+            }
+        }
         Ok(self)
     }
 

@@ -53,13 +53,11 @@ impl BranchBounds {
             return;
         }
         let mass = |channels: &[M]| channels[..problem.n_classes].iter().map(|&m| m.into()).sum::<u64>();
-        let overlap = |of: &dyn Fn(&[M]) -> u64, h: usize| {
-            Overlap {
-                total: of(&counts.totals),
-                f: of(counts.single(solved)),
-                h: of(counts.single(h)),
-                both: of(counts.pair(solved, h)),
-            }
+        let overlap = |of: &dyn Fn(&[M]) -> u64, h: usize| Overlap {
+            total: of(&counts.totals),
+            f: of(counts.single(solved)),
+            h: of(counts.single(h)),
+            both: of(counts.pair(solved, h)),
         };
         for h in (0..problem.n_tests).filter(|&h| h != solved) {
             let masses = overlap(&mass, h);

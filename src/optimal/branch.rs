@@ -166,7 +166,12 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
 
     /// Both branches have depth two: their costs for all numbers of nodes come from pair counts, of which those of the
     /// larger branch are what the smaller one leaves of the node's (section 4.3.3).
-    fn try_depth_two_branches(&self, test: usize, sides: &[Cases; 2], counts: Option<&PairCounts<M>>) -> Result<(), Stop> {
+    fn try_depth_two_branches(
+        &self,
+        test: usize,
+        sides: &[Cases; 2],
+        counts: Option<&PairCounts<M>>,
+    ) -> Result<(), Stop> {
         let (search, penalty) = (self.search, self.search.problem.node_penalty);
         let most = full(2).min(self.nodes - 1);
         let small = usize::from(sides[1].rows.len() < sides[0].rows.len());
@@ -301,11 +306,10 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
             }
             return;
         }
-        if cost < self.incumbent.fetch_min(cost, Relaxed) {
-            if let Some(watch) = self.watch {
-                let passing = self.search.problem.passing_side(test);
-                watch.improved(test, [&sides[passing], &sides[1 - passing]], share, cost);
-            }
+        let improved = cost < self.incumbent.fetch_min(cost, Relaxed);
+        if let Some(watch) = self.watch.filter(|_| improved) {
+            let passing = self.search.problem.passing_side(test);
+            watch.improved(test, [&sides[passing], &sides[1 - passing]], share, cost);
         }
     }
 

@@ -47,7 +47,9 @@ impl CacheKind {
     pub(super) fn build(self, n_rows: usize, bytes: u64) -> Box<dyn Cache> {
         match self {
             CacheKind::Off => Box::new(NoCache),
-            CacheKind::Branch => Box::new(Keyed::<FxBuildHasher>::new(bytes, Box::new(|cases| cases.path.as_slice().into()))),
+            CacheKind::Branch => {
+                Box::new(Keyed::<FxBuildHasher>::new(bytes, Box::new(|cases| cases.path.as_slice().into())))
+            }
             CacheKind::Cases => Box::new(Keyed::<FxBuildHasher>::new(bytes, case_key(n_rows))),
             CacheKind::CollidingCases => {
                 Box::new(Keyed::<BuildHasherDefault<ZeroHasher>>::new(bytes, case_key(n_rows)))
@@ -127,7 +129,9 @@ impl<S: BuildHasher + Default + Send + Sync> Cache for Keyed<S> {
         let key = (self.key)(cases);
         self.with_bucket(self.hasher.hash_one((&key, depth, nodes)), |bucket| {
             match bucket.iter_mut().find(|e| e.depth == depth && e.nodes == nodes && e.key == key) {
-                Some(entry) if known.exact || (!entry.known.exact && known.cost > entry.known.cost) => entry.known = known,
+                Some(entry) if known.exact || (!entry.known.exact && known.cost > entry.known.cost) => {
+                    entry.known = known
+                }
                 Some(_) => {}
                 None => {
                     let bytes = (size_of::<Entry>() + 4 * key.len() + size_of::<(u64, Vec<Entry>)>()) as u64;

@@ -36,7 +36,7 @@ pub use cache::CacheKind;
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
 use crate::data::binary::ABSENT;
-use crate::data::{BinaryTable, Binarizer, Dataset, OwnTests, Target};
+use crate::data::{Binarizer, BinaryTable, Dataset, OwnTests, Target};
 use crate::error::{Error, Result};
 use crate::objective::{self, Objective, Units};
 use crate::threads;
@@ -237,7 +237,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
-    fn search<M: Mass>(&self, stats: &mut BTreeMap<&'static str, u64>) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
+    fn search<M: Mass>(
+        &self,
+        stats: &mut BTreeMap<&'static str, u64>,
+    ) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
         let constraints = &self.params.constraints;
         let switches = &self.params.params.switches;
         let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
@@ -280,7 +283,13 @@ impl Run<'_> {
 }
 
 impl<M: Mass> PlainSearch<'_, M> {
-    fn prove_and_rebuild(&self, root: &problem::Cases, depth: u32, nodes: u64, anytime: &Anytime) -> std::result::Result<(), Stop> {
+    fn prove_and_rebuild(
+        &self,
+        root: &problem::Cases,
+        depth: u32,
+        nodes: u64,
+        anytime: &Anytime,
+    ) -> std::result::Result<(), Stop> {
         self.budget.check()?;
         let (shape, cost, _) = self.greedy(root, depth, nodes)?;
         anytime.offer(shape, cost);

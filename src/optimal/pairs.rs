@@ -115,7 +115,12 @@ impl<M: Mass> PairCounts<M> {
     }
 
     /// Counts all pairs, unless that was done since [`PairCounts::forget`].
-    pub(super) fn count_all_once(&mut self, problem: &Problem<M>, cases: &Cases, ticker: &mut Ticker) -> Result<(), Stop> {
+    pub(super) fn count_all_once(
+        &mut self,
+        problem: &Problem<M>,
+        cases: &Cases,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
         if self.totals.is_empty() { self.count(problem, cases, 0..problem.n_tests, ticker) } else { Ok(()) }
     }
 

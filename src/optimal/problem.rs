@@ -101,8 +101,8 @@ impl<M: Mass> Problem<M> {
             0 | 1 => Vec::new(),
             _ => table.class_masses(data, |row| data.count(row)),
         };
-        for row in 0..n_rows {
-            problem.masses.extend(masses[row].iter().map(|&(class, mass)| (class, M::of(mass))));
+        for (row, masses) in masses.iter().enumerate() {
+            problem.masses.extend(masses.iter().map(|&(class, mass)| (class, M::of(mass))));
             if let Some(cases) = cases.get(row) {
                 let count = cases.iter().map(|&(_, count)| count).sum();
                 problem.masses.push((n_classes as u32, M::of(count)));

@@ -95,7 +95,8 @@ pub fn random_table(random: &mut Random) -> Dataset {
         .collect();
     let counts = random.chance(30).then(|| (0..n_rows).map(|_| random.below(4)).collect::<Vec<u64>>());
     let weights = random.chance(40).then(|| {
-        let palette: &[f64] = *random.pick(&[&[0.0, 1.0, 2.0][..], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]]);
+        let palette: &[f64] =
+            random.pick(&[&[0.0, 1.0, 2.0][..], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]]);
         (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
     });
     let target = TargetSchema {
@@ -171,7 +172,8 @@ impl Oracle {
     fn split(&self, rows: &[usize], test: usize) -> Option<(Vec<usize>, Vec<usize>)> {
         let (pass, fail): (Vec<usize>, Vec<usize>) = rows.iter().partition(|&&row| self.passes[row][test]);
         let cases = |rows: &[usize]| rows.iter().map(|&row| self.counts[row]).sum::<u64>();
-        (!pass.is_empty() && !fail.is_empty() && cases(&pass).min(cases(&fail)) >= self.min_leaf).then_some((pass, fail))
+        (!pass.is_empty() && !fail.is_empty() && cases(&pass).min(cases(&fail)) >= self.min_leaf)
+            .then_some((pass, fail))
     }
 
     /// The least cost of a tree of this depth with at most 0, 1, 2, ... nodes.

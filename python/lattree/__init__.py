@@ -1,0 +1,49 @@
+"""Decision trees that are provably optimal, explained in the words of your own columns.
+
+>>> import lattree
+>>> data = lattree.datasets.load("iris")
+>>> result = lattree.OptimalTreeSearch(max_depth=2).run(data)
+>>> print(result.status, result.objective)
+optimal 6.0
+>>> print(result.tree.to_text())  # doctest: +SKIP
+"""
+
+from lattree import datasets
+from lattree._core import (
+    Binarizer,
+    DataError,
+    Dataset,
+    Feature,
+    LattreeError,
+    OptimalResult,
+    OptimalTreeSearch,
+    ParameterError,
+    Progress,
+    Rule,
+    Schema,
+    Tree,
+    TreeError,
+    __version__,
+)
+from lattree._readers import read_csv, read_ipc, read_parquet
+
+__all__ = [
+    "Binarizer",
+    "DataError",
+    "Dataset",
+    "Feature",
+    "LattreeError",
+    "OptimalResult",
+    "OptimalTreeSearch",
+    "ParameterError",
+    "Progress",
+    "Rule",
+    "Schema",
+    "Tree",
+    "TreeError",
+    "__version__",
+    "datasets",
+    "read_csv",
+    "read_ipc",
+    "read_parquet",
+]

@@ -1,0 +1,24 @@
+"""The command ``lattree``, which says what to install if its extra is missing."""
+
+import sys
+
+_EXTRA = ("typer", "click", "rich")
+
+
+def main() -> None:
+    """Run the command line, or exit with code 2 and the extra that it needs."""
+    try:
+        from lattree.cli import app
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in _EXTRA:
+            raise
+        print(
+            f"error: {error.name} is missing; install the command line with: pip install 'lattree[cli]'",
+            file=sys.stderr,
+        )
+        sys.exit(2)
+    app(prog_name="lattree")
+
+
+if __name__ == "__main__":
+    main()

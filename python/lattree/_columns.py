@@ -1,0 +1,323 @@
+"""One column of a table as plain arrays and back: numbers, or codes of named levels.
+
+Work on cells is done by polars and numpy; Python loops run over levels only. Levels are compared as text, so that a
+level keeps its identity when a second table stores it as another dtype: whole floats read as the integers they are.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from lattree._core import DataError, Feature
+from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
+from lattree._frames import to_series
+
+MISSING = 2**32 - 1
+"""The code of a missing level."""
+
+ACCEPTED = "numbers, dates, times, text, categories or booleans"
+
+_PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+_DATETIME_TEXT = "%Y-%m-%d %H:%M:%S%.f"  # as many decimals as needed, whatever the time unit
+_WHOLE = 2.0**53  # every float below is exact as an integer
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The cells of one column, ready to be copied by the compiled module."""
+
+    name: str
+    kind: str
+    """``float``, ``integer``, ``date``, ``datetime_ms``, ``datetime_us``, ``datetime_ns``, ``ordinal``, ``nominal``."""
+    dtype: str
+    """The text from which :func:`decode_column` restores the polars dtype."""
+    values: npt.NDArray[Any]
+    """float64 (NaN is missing), int64, or uint32 codes; unseen level j has the code ``len(levels) + j``."""
+    missing: npt.NDArray[np.bool_] | None
+    """Only for int64 values with missing cells."""
+    levels: list[str]
+    unseen: list[str]
+    """Levels that the schema does not know; empty without a schema."""
+
+
+def encode_column(series: pl.Series, *, nominal: bool, ordinal: bool, levels: Sequence[Any] | None) -> Column:
+    """Return a column under the kind that its dtype implies, or the one asked for.
+
+    Parameters
+    ----------
+    series : polars.Series
+        The cells; null and NaN are missing.
+    nominal, ordinal : bool
+        Ask for that kind; at most one of them.
+    levels : sequence or None
+        The levels of an ordinal column in order. None: the categories of an Enum, else the values in ascending order.
+
+    Raises
+    ------
+    DataError
+        The dtype cannot be used, an integer does not fit 64 bits, or a value is not among `levels`.
+    """
+    dtype = series.dtype
+    text = dtype_to_text(dtype)
+    number = _number_kind(series)
+    if not (nominal or ordinal) and number is not None:
+        values, missing = _numbers(series, number)
+        return Column(series.name, number, text, values, missing, [], [])
+    if isinstance(dtype, pl.Enum) and not nominal:
+        ordinal = True
+        levels = dtype.categories.to_list() if levels is None else levels
+    if not ordinal:
+        codes, names, _ = _codes(series, None)
+        return Column(series.name, "nominal", text, codes, None, names, [])
+    codes, names, unseen = _codes(series, None if levels is None else level_names(series.name, levels))
+    if unseen:
+        row = int(np.flatnonzero((codes >= len(names)) & (codes != MISSING))[0])
+        raise DataError(
+            f"column {quoted(series.name)} is {shown(series[row])} at row {row}, which is not among the levels "
+            f"given for it: {list_names(names)}"
+        )
+    return Column(series.name, "ordinal", text, codes, None, names, [])
+
+
+def encode_column_like(series: pl.Series, feature: Feature) -> Column:
+    """Return a column as `feature` describes it: same kind of number, levels mapped by name.
+
+    Raises
+    ------
+    DataError
+        The column holds another kind of values: text instead of numbers, times of day instead of dates.
+    """
+    name, trained, text = feature.name, feature.number, dtype_to_text(series.dtype)
+    if trained is None:
+        if series.dtype == pl.Null:
+            series = series.cast(pl.String)
+        if feature.dtype == "Boolean" and series.dtype.is_numeric():
+            raise _wrong_dtype(series, "true or false")
+        codes, levels, unseen = _codes(series, feature.levels)
+        return Column(name, feature.kind, text, codes, None, levels, unseen)
+    if series.null_count() == len(series):
+        # An empty column says nothing about its dtype: a CSV reader calls it text.
+        values = np.full(len(series), np.nan)
+        return Column(name, "float", feature.dtype, values, None, [], [])
+    number = _number_kind(series)
+    if trained in ("float", "integer"):
+        durations = [d if d in ("Duration", "Time") else "" for d in (_base(feature.dtype), _base(text))]
+        if number not in ("float", "integer") or durations[0] != durations[1]:
+            raise _wrong_dtype(series, durations[0] or "numbers")
+        # Fractions where integers were trained stay as they are; they compare exactly with integer thresholds.
+        number = "float" if trained == "float" else number
+    elif number is None or not (number == "date" or number.startswith("datetime")):
+        raise _wrong_dtype(series, "dates" if trained == "date" else "dates with time")
+    else:
+        series = _cast_time(series, trained, feature.dtype)
+        number = trained
+    values, missing = _numbers(series, number)
+    return Column(name, number, text, values, missing, [], [])
+
+
+def decode_column(column: Column) -> pl.Series:
+    """Return the cells with their dtype; a dtype that cannot hold them (fractions in an Int64) is left out."""
+    dtype = dtype_from_text(column.dtype)
+    if column.kind in ("ordinal", "nominal"):
+        text = pl.Series(column.name, column.levels + column.unseen, dtype=pl.String)
+        if isinstance(dtype, pl.Enum):
+            dtype = pl.Enum(list(dict.fromkeys(dtype.categories.to_list() + text.to_list())))
+        codes = pl.Series(column.values).cast(pl.UInt32)
+        return _from_text(text, dtype).gather(codes.set(codes == MISSING, None)).alias(column.name)
+    series = pl.Series(column.name, column.values)
+    if column.kind == "float":
+        series = series.fill_nan(None)
+        per_second = None if dtype is None else _per_second(dtype)
+        if per_second is not None:
+            return cast_or_keep((series * per_second).round().cast(pl.Int64), dtype)
+        return cast_or_keep(series, dtype) if dtype is not None and not dtype.is_integer() else series
+    if column.missing is not None:
+        series = series.set(pl.Series(column.missing), None)
+    if column.kind == "date":
+        series, dtype = series.cast(pl.Int32), pl.Date()
+    elif column.kind != "integer":
+        unit: Any = column.kind.removeprefix("datetime_")
+        dtype = pl.Datetime(unit, dtype.time_zone if isinstance(dtype, pl.Datetime) else None)
+    return cast_or_keep(series, dtype)
+
+
+def level_names(name: str, levels: Sequence[Any]) -> list[str]:
+    """Return the text of levels that a caller gave for a column, and check that they are distinct.
+
+    Raises
+    ------
+    DataError
+        A level is missing, or listed twice.
+    """
+    given = to_series(name, list(levels))
+    names: list[str | None] = _level_text(given.cast(pl.String) if given.dtype == pl.Null else given).to_list()
+    distinct: dict[str, None] = {}
+    for index, level in enumerate(names):
+        if level is None:
+            raise DataError(f"the levels given for column {quoted(name)} include a missing one, at place {index}")
+        if level in distinct:
+            raise DataError(f"the levels given for column {quoted(name)} list {quoted(level)} twice")
+        distinct[level] = None
+    return list(distinct)
+
+
+def to_int64(series: pl.Series, what: str) -> pl.Series:
+    """Return integers, dates or times as Int64, or raise a DataError that names row and value of one that is wider."""
+    physical = series.to_physical()
+    narrow: pl.Series = physical.cast(pl.Int64, strict=False)
+    if narrow.null_count() != physical.null_count():
+        row = (narrow.is_null() & physical.is_not_null()).arg_true()[0]
+        raise DataError(f"{what} is {physical[row]} at row {row}; integers must fit 64 bits: cast to Float64 or String")
+    return narrow
+
+
+def to_floats(series: pl.Series) -> npt.NDArray[np.float64]:
+    """Return numbers, or lengths and times of day in seconds, as float64 with NaN for null."""
+    per_second = _per_second(series.dtype)
+    if per_second is not None:
+        series = series.to_physical() / per_second
+    series = series.cast(pl.Float64)
+    if series.null_count():
+        series = series.fill_null(float("nan"))
+    return np.ascontiguousarray(series.to_numpy())
+
+
+def cast_or_keep(series: pl.Series, dtype: pl.DataType | None) -> pl.Series:
+    """Return `series` as `dtype`, or as it is where that would lose a value."""
+    if dtype is None or dtype == series.dtype:
+        return series
+    try:
+        cast: pl.Series = series.cast(dtype, strict=False)
+    except pl.exceptions.PolarsError:
+        return series
+    return cast if cast.null_count() == series.null_count() else series
+
+
+def _per_second(dtype: pl.DataType) -> int | None:
+    """How many units of a length of time or a time of day make a second; None for other dtypes."""
+    if dtype == pl.Time:
+        return _PER_SECOND["ns"]
+    return _PER_SECOND[dtype.time_unit] if isinstance(dtype, pl.Duration) else None
+
+
+def _base(dtype: str) -> str:
+    return dtype.partition("[")[0]
+
+
+def _wrong_dtype(series: pl.Series, expected: str) -> DataError:
+    return DataError(f"column {quoted(series.name)} is {dtype_name(series.dtype)}; expected {expected}")
+
+
+def _number_kind(series: pl.Series) -> str | None:
+    """The kind of the numbers in a column, None for levels; a DataError for what is neither."""
+    dtype = series.dtype
+    if dtype.is_integer():
+        return "integer"
+    if dtype.is_float() or isinstance(dtype, (pl.Decimal, pl.Null)) or _per_second(dtype) is not None:
+        return "float"
+    if isinstance(dtype, pl.Date):
+        return "date"
+    if isinstance(dtype, pl.Datetime):
+        return f"datetime_{dtype.time_unit}"
+    if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum, pl.Boolean)):
+        return None
+    raise _wrong_dtype(series, f"{ACCEPTED}; drop or convert it")
+
+
+def _numbers(series: pl.Series, kind: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    if kind == "float":
+        return to_floats(series), None
+    whole = to_int64(series, f"column {quoted(series.name)}")
+    if whole.null_count() == 0:
+        return np.ascontiguousarray(whole.to_numpy()), None
+    return np.ascontiguousarray(whole.fill_null(0).to_numpy()), whole.is_null().to_numpy()
+
+
+def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
+    """Dates or times in the unit of `kind`, where that loses nothing a threshold could see."""
+    if kind == "date":
+        dates: pl.Series = series.cast(pl.Date)
+        if series.dtype != pl.Date and (dates.cast(series.dtype) != series).any():
+            row = (dates.cast(series.dtype) != series).arg_true()[0]
+            raise DataError(f"column {quoted(series.name)} is {series[row]} at row {row}; expected dates without time")
+        return dates
+    zone = dtype.time_zone if isinstance(dtype := dtype_from_text(trained), pl.Datetime) else None
+    if isinstance(series.dtype, pl.Datetime) and (series.dtype.time_zone is None) != (zone is None):
+        expected = "without time zone" if zone is None else "with a time zone"
+        raise _wrong_dtype(series, f"dates and times {expected}")
+    unit: Any = kind.removeprefix("datetime_")
+    # Cast by way of the unit alone: the time zone only says how an instant is printed.
+    instants: pl.Series = series.cast(pl.Datetime(unit, getattr(series.dtype, "time_zone", None)))
+    return instants
+
+
+def _level_text(values: pl.Series) -> pl.Series:
+    """The names of levels, one per value."""
+    dtype = values.dtype
+    if isinstance(dtype, pl.Datetime):
+        return values.dt.convert_time_zone("UTC").dt.strftime(_DATETIME_TEXT)
+    if _per_second(dtype) is not None or (_number_kind(values) is None and not _is_text(dtype)):
+        raise _wrong_dtype(values, "text, numbers or dates where levels are needed; cast it to String")
+    text: pl.Series = values.cast(pl.String)
+    if dtype.is_float():
+        # 1.0 is the level "1": the same column is integers in one table and floats, for a missing cell, in another.
+        whole = (values.floor() == values) & (values.abs() < _WHOLE)
+        integers = values.cast(pl.Int64, strict=False).cast(pl.String)
+        text = integers.zip_with(whole, text)
+    return text
+
+
+def _is_text(dtype: pl.DataType) -> bool:
+    return isinstance(dtype, (pl.String, pl.Categorical, pl.Enum, pl.Boolean))
+
+
+def _from_text(text: pl.Series, dtype: pl.DataType | None) -> pl.Series:
+    """Level names as values of the dtype they had; as text where that cannot be."""
+    if isinstance(dtype, pl.Boolean):
+        return text == "true" if text.is_in(["true", "false"]).all() else text
+    if isinstance(dtype, pl.Datetime):
+        parsed = text.str.to_datetime(_DATETIME_TEXT, time_unit=dtype.time_unit, strict=False)
+        if dtype.time_zone is not None:
+            parsed = parsed.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
+        return parsed if parsed.null_count() == 0 else text
+    if isinstance(dtype, pl.Date):
+        dates = text.str.to_date("%Y-%m-%d", strict=False)
+        return dates if dates.null_count() == 0 else text
+    return cast_or_keep(text, dtype)
+
+
+def _codes(series: pl.Series, levels: list[str] | None) -> tuple[npt.NDArray[np.uint32], list[str], list[str]]:
+    """Codes, levels and unseen levels of a column.
+
+    Without `levels`: the levels are those that occur, ascending: numbers, dates and booleans by value, text by code
+    points. Complexity: O(rows) hashing, O(levels log levels) sorting.
+    """
+    if isinstance(series.dtype, pl.Decimal):
+        series = series.cast(pl.Float64)
+    if series.dtype.is_float():
+        series = series.fill_nan(None) + 0.0  # -0.0 is the level "0"
+    values = series.unique().drop_nulls()
+    if not isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        values = values.sort()
+    text = _level_text(values)
+    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
+        order = text.arg_sort()
+        values, text = values.gather(order), text.gather(order)
+    found: list[str] = text.to_list()
+    if levels is None:
+        levels, places, unseen = found, np.arange(len(found)), []
+    else:
+        place = {level: index for index, level in enumerate(levels)}
+        unseen = [level for level in found if level not in place]
+        place |= {level: len(levels) + index for index, level in enumerate(unseen)}
+        places = np.array([place[level] for level in found], dtype=np.int64)
+    if not found:
+        return np.full(len(series), MISSING, dtype=np.uint32), levels, unseen
+    codes = series.to_physical().replace_strict(
+        values.to_physical(), pl.Series(places, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32
+    )
+    return np.ascontiguousarray(codes.fill_null(MISSING).to_numpy()), levels, unseen

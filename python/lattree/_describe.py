@@ -1,0 +1,72 @@
+"""The repr of a dataset: what a person wants to see of a table at first glance."""
+
+import polars as pl
+
+from lattree._core import Dataset, Feature
+from lattree._dtypes import NAMES_SHOWN, quoted
+
+_FEATURES_SHOWN = 20
+_NAME_WIDTH = 32
+_VALUES_WIDTH = 56
+
+
+def describe(dataset: Dataset) -> str:
+    """Return sizes, kinds, ranges or levels, missing cells and classes of a dataset, in aligned lines.
+
+    At most 20 features are listed, so the cost does not grow with the width of the table.
+    """
+    schema = dataset.schema
+    features = schema.features[:_FEATURES_SHOWN]
+    frame = dataset.select([feature.name for feature in features]).to_polars()
+    lines = [f"Dataset: {_plural(dataset.n_rows, 'row')}, {_plural(dataset.n_features, 'feature')}"]
+    rows = [("feature", "kind", "missing", "values")]
+    for feature in features:
+        column = frame.get_column(feature.name)
+        missing = str(column.null_count()) if column.null_count() else "-"
+        rows.append(
+            (_cut(feature.name, _NAME_WIDTH), feature.number or feature.kind, missing, _values(feature, column))
+        )
+    widths = [max(len(row[place]) for row in rows) for place in range(3)]
+    if features:
+        for name, kind, missing, values in rows:
+            lines.append(f"  {name:<{widths[0]}}  {kind:<{widths[1]}}  {missing:>{widths[2]}}  {values}".rstrip())
+    if dataset.n_features > len(features):
+        lines.append(f"  ... and {dataset.n_features - len(features)} more")
+    if schema.target is not None and schema.target in frame.columns:
+        lines.append(f"target {quoted(schema.target)}: {_target(frame.get_column(schema.target), schema.task)}")
+    for column in frame.get_columns()[len(features) + (schema.target is not None) :]:
+        lines.append(f"{column.name}: total {column.sum():,}")
+    return "\n".join(lines)
+
+
+def _values(feature: Feature, column: pl.Series) -> str:
+    if feature.number is None:
+        names = ", ".join(quoted(level) for level in feature.levels[:NAMES_SHOWN])
+        return _cut(f"{_plural(len(feature.levels), 'level')}: {names}", _VALUES_WIDTH)
+    if column.null_count() == len(column):
+        return "all missing" if len(column) else ""
+    return f"{_number(column.min())} to {_number(column.max())}"
+
+
+def _target(column: pl.Series, task: str | None) -> str:
+    if len(column) == 0:
+        return "no rows"
+    if task == "numbers":
+        return f"numbers from {_number(column.min())} to {_number(column.max())}"
+    sizes = column.value_counts(sort=True)
+    shown = [f"{_number(label)} ({size:,})" for label, size in sizes.head(NAMES_SHOWN).iter_rows()]
+    more = f", and {sizes.height - NAMES_SHOWN} more" if sizes.height > NAMES_SHOWN else ""
+    return f"{sizes.height} {'class' if sizes.height == 1 else 'classes'}: {', '.join(shown)}{more}"
+
+
+def _number(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _plural(count: int, noun: str) -> str:
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _cut(text: str, width: int) -> str:
+    text = text.replace("\n", "\\n")
+    return text if len(text) <= width else text[: width - 3] + "..."

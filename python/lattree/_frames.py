@@ -1,0 +1,276 @@
+"""Any table as a polars frame, and anything with one value per row as a polars series.
+
+pandas and pyarrow are never imported here: an object of theirs shows that they are loaded. pandas columns are converted
+one by one through numpy, because `polars.from_pandas` needs pyarrow, loses the order of ordered categories and turns
+categories that are numbers into plain numbers.
+"""
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from lattree._core import DataError
+from lattree._dtypes import quoted
+
+ACCEPTED_TABLES = (
+    "a polars or pandas DataFrame, a pyarrow Table, any object with __arrow_c_stream__, or a mapping of columns"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A table, and what its polars dtypes cannot say."""
+
+    data: pl.DataFrame
+    n_rows: int
+    """Kept beside the frame, which forgets it when there are no columns."""
+    nominal: frozenset[str] = frozenset()
+    """pandas categories that are numbers."""
+    ordinal: Mapping[str, list[Any]] = field(default_factory=dict)
+    """Ordered pandas categories that are numbers, in their order."""
+
+
+def is_pandas(value: Any, cls: str) -> bool:
+    """Say whether `value` is an instance of the pandas class named, without importing pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(value, getattr(pandas, cls, ()))
+
+
+def to_frame(table: Any) -> Frame:
+    """Return any table as a polars frame with distinct text names.
+
+    Raises
+    ------
+    TypeError
+        `table` is no table; the text says what is accepted, and what to call instead.
+    DataError
+        Two columns have one name or different lengths, or a column holds what no column can hold.
+    """
+    if isinstance(table, pl.DataFrame):
+        return Frame(table, table.height)
+    if isinstance(table, pl.LazyFrame):
+        raise TypeError("the table is a polars LazyFrame, which holds no rows yet; call .collect() on it first")
+    if is_pandas(table, "DataFrame"):
+        return _from_pandas(table)
+    if isinstance(table, Mapping):
+        return _from_columns([str(name) for name in table], list(table.values()))
+    if isinstance(table, pl.Series) or is_pandas(table, "Series"):
+        raise TypeError(f"the table is a single Series; pass {ACCEPTED_TABLES}")
+    if hasattr(table, "__arrow_c_stream__"):
+        try:
+            frame = pl.DataFrame(table)
+        except pl.exceptions.DuplicateError as error:
+            raise DataError(f"two columns have one name; rename one of them ({error})") from None
+        return Frame(frame, frame.height)
+    if isinstance(table, (np.ndarray, list, tuple)) or hasattr(table, "__array__"):
+        raise TypeError(
+            f"the table is a {type(table).__name__}, which has no column names; "
+            f"use Dataset.from_arrays(X, y, feature_names), or pass {ACCEPTED_TABLES}"
+        )
+    raise TypeError(f"the table is a {type(table).__name__}; pass {ACCEPTED_TABLES}")
+
+
+def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
+    """Return a 2-D array or a list of rows as a frame; columns are named ``x0``, ``x1``, ... where no names are given.
+
+    Raises
+    ------
+    TypeError
+        `X` is a table with names of its own, or sparse.
+    DataError
+        `X` is not two-dimensional, its rows differ in length, or there are more or fewer names than columns.
+    """
+    if isinstance(X, (pl.DataFrame, pl.LazyFrame, Mapping)) or hasattr(X, "__arrow_c_stream__"):
+        raise TypeError(f"X is a {type(X).__name__}, which has column names of its own; use Dataset(table, target)")
+    if hasattr(X, "toarray"):
+        raise TypeError(f"X is a sparse {type(X).__name__}; pass X.toarray()")
+    if isinstance(X, (list, tuple)) and not any(isinstance(row, np.ndarray) for row in X[:1]):
+        columns = _transposed(X)
+    else:
+        array = X if isinstance(X, np.ndarray) else np.asarray(X)
+        if array.ndim != 2:
+            raise DataError(f"X has the shape {array.shape}; expected two dimensions, rows by columns")
+        columns = [array[:, index] for index in range(array.shape[1])]
+    if names is None:
+        names = [f"x{index}" for index in range(len(columns))]
+    if len(names) != len(columns):
+        raise DataError(f"there are {len(names)} feature names, but X has {len(columns)} columns")
+    return _from_columns(list(names), columns, n_rows=len(X))
+
+
+def to_series(name: str, values: Any) -> pl.Series:
+    """Return one value per row as a series named `name`; an n x 1 array or frame counts as one value per row.
+
+    Raises
+    ------
+    DataError
+        `values` mixes kinds, is not one-dimensional, or holds objects that are no cells.
+    """
+    if is_pandas(values, "DataFrame") and values.shape[1] == 1:
+        values = values.iloc[:, 0]
+    if is_pandas(values, "Series"):
+        return _pandas_column(name, values)[0]
+    if isinstance(values, pl.DataFrame) and values.width == 1:
+        values = values.to_series()
+    if isinstance(values, pl.Series):
+        return _flat(values.alias(name))
+    if isinstance(values, (list, tuple, range)):
+        return _list_to_series(name, list(values))
+    if isinstance(values, np.ndarray):
+        return _array_to_series(name, values)
+    if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        return _flat(pl.Series(name, values))
+    if hasattr(values, "__array__"):
+        return _array_to_series(name, np.asarray(values))
+    raise DataError(f"{quoted(name)} is a {type(values).__name__}; expected a list, an array or a series")
+
+
+def check_distinct(names: Sequence[str]) -> None:
+    """Raise a DataError that names the first name that occurs twice."""
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise DataError(f"two columns are named {quoted(name)}; names must be distinct, rename one of them")
+        seen.add(name)
+
+
+def _from_columns(names: list[str], columns: list[Any], n_rows: int | None = None) -> Frame:
+    check_distinct(names)
+    series = {name: to_series(name, values) for name, values in zip(names, columns, strict=True)}
+    for name, one in series.items():
+        if len(one) != len(series[names[0]]):
+            raise DataError(
+                f"column {quoted(name)} has {len(one)} rows, column {quoted(names[0])} has {len(series[names[0]])}"
+            )
+    frame = pl.DataFrame(series)  # a mapping: of a list polars would rename the series called ""
+    return Frame(frame, frame.height if n_rows is None else n_rows)
+
+
+def _transposed(rows: Sequence[Any]) -> list[Any]:
+    """Columns of a list of rows. Not through one array, which would make text of the numbers in a mixed table."""
+    for index, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)):
+            raise DataError(f"X is a list whose row {index} is a {type(row).__name__}; expected a list of rows")
+        if len(row) != len(rows[0]):
+            raise DataError(f"row {index} of X has {len(row)} values, row 0 has {len(rows[0])}")
+    return list(zip(*rows, strict=True))
+
+
+def _list_to_series(name: str, values: list[Any]) -> pl.Series:
+    try:
+        return _flat(pl.Series(name, values))
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        return _mixed_to_series(name, values)
+
+
+def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
+    """A list that polars refuses: whole numbers before fractions and NaN among text are fine, the rest is an error."""
+    cells = [None if isinstance(value, (float, np.floating)) and value != value else value for value in values]
+    kinds = {type(value) for value in cells if value is not None}
+    try:
+        if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
+            return pl.Series(name, cells, dtype=pl.Int128)
+        if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
+            return pl.Series(name, cells, dtype=pl.Float64)
+        if len(kinds) == 1:
+            return pl.Series(name, cells)
+    except (TypeError, OverflowError, pl.exceptions.PolarsError):
+        for row, value in enumerate(cells):
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise DataError(f"column {quoted(name)} is {value} at row {row}; integers must fit 64 bits") from None
+    mix = " and ".join(sorted(kind.__name__ for kind in kinds))
+    raise DataError(f"column {quoted(name)} mixes {mix}; expected values of one kind") from None
+
+
+def _array_to_series(name: str, array: np.ndarray) -> pl.Series:
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise DataError(f"{quoted(name)} has the shape {array.shape}; expected one value per row")
+    if isinstance(array, np.ma.MaskedArray):
+        return _masked(_array_to_series(name, array.data), np.ma.getmaskarray(array))
+    if array.dtype.kind == "O":
+        return _list_to_series(name, array.tolist())
+    if array.dtype.kind in "Mm" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
+        array = array.astype(f"{array.dtype.kind}8[us]")
+    if array.dtype.kind == "m" and np.datetime_data(array.dtype)[0] == "D":
+        array = array.astype("m8[us]")
+    if array.dtype == np.longdouble:
+        array = array.astype(np.float64)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
+    return pl.Series(name, array)
+
+
+def _masked(series: pl.Series, mask: np.ndarray) -> pl.Series:
+    """The series with null where `mask` is true."""
+    if not mask.any():
+        return series
+    return pl.select(pl.when(pl.Series(~mask)).then(series).alias(series.name)).to_series()
+
+
+def _flat(series: pl.Series) -> pl.Series:
+    """A series of one-element lists as a series of their elements."""
+    if isinstance(series.dtype, (pl.List, pl.Array)):
+        lengths = series.list.len() if isinstance(series.dtype, pl.List) else series.arr.len()
+        if (lengths == 1).all():
+            return series.explode()
+    return series
+
+
+def _from_pandas(table: Any) -> Frame:
+    names = [str(name) for name in table.columns]
+    check_distinct(names)
+    series, nominal, ordinal = {}, set(), {}
+    for index, name in enumerate(names):
+        series[name], levels = _pandas_column(name, table.iloc[:, index])
+        if levels is not None:
+            nominal.add(name)
+            if table.dtypes.iloc[index].ordered:
+                ordinal[name] = levels
+    return Frame(pl.DataFrame(series), len(table), frozenset(nominal - ordinal.keys()), ordinal)
+
+
+def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]:
+    """One pandas Series, and the categories of a categorical one whose categories are not text."""
+    dtype = column.dtype
+    if is_pandas(dtype, "CategoricalDtype"):
+        return _pandas_categories(name, column)
+    if isinstance(dtype, np.dtype):
+        values = column.to_numpy()
+        if dtype.kind == "O":
+            values = np.where(column.isna().to_numpy(), None, values)
+        return _array_to_series(name, values), None
+    if is_pandas(dtype, "ArrowDtype") or is_pandas(dtype, "StringDtype"):
+        if getattr(dtype, "storage", "pyarrow") == "pyarrow":
+            return pl.Series(name, pl.from_pandas(column)), None
+        values = np.where(column.isna().to_numpy(), None, column.to_numpy(dtype=object))
+        return pl.Series(name, list(values), dtype=pl.String), None
+    if is_pandas(dtype, "DatetimeTZDtype"):
+        values = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        utc = _pandas_column(name, values)[0].dt.replace_time_zone("UTC")
+        try:
+            return utc.dt.convert_time_zone(str(dtype.tz)), None
+        except pl.exceptions.PolarsError:  # a fixed offset, which polars has no time zone for
+            return utc, None
+    if is_pandas(dtype, "SparseDtype"):
+        return _pandas_column(name, column.sparse.to_dense())
+    numpy_dtype = getattr(dtype, "numpy_dtype", None)  # Int64, Float32, boolean and their like
+    if numpy_dtype is None:
+        raise DataError(f"column {quoted(name)} has the pandas dtype {dtype}; convert it to numbers, text or dates")
+    values = column.to_numpy(dtype=numpy_dtype, na_value=numpy_dtype.type(0))
+    return _masked(_array_to_series(name, values), column.isna().to_numpy()), None
+
+
+def _pandas_categories(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]:
+    categories = _pandas_column(name, column.dtype.categories.to_series())[0]
+    codes = column.cat.codes.to_numpy()
+    values = categories.gather(_masked(pl.Series(codes.astype(np.int64)), codes < 0)).alias(name)
+    if categories.dtype in (pl.String, pl.Null) or len(categories) == 0:
+        text = categories.cast(pl.String)
+        return values.cast(pl.String).cast(pl.Enum(text) if column.dtype.ordered else pl.Categorical()), None
+    return values, categories.to_list()

@@ -1,0 +1,309 @@
+"""Tables to plain arrays and back: the Python half of :class:`lattree.Dataset`.
+
+The compiled module calls :func:`encode`, :func:`encode_arrays` or :func:`encode_for_prediction` and copies the arrays
+it gets; the way back is :func:`decode`, :func:`label_series` and :func:`number_series`.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from lattree._columns import Column, decode_column, encode_column, encode_column_like
+from lattree._core import DataError, Feature, ParameterError, Schema
+from lattree._describe import describe
+from lattree._dtypes import list_names, quoted
+from lattree._frames import Frame, arrays_to_frame, is_pandas, to_frame, to_series
+from lattree._target import (
+    Target,
+    Task,
+    decode_target,
+    encode_counts,
+    encode_target,
+    encode_target_like,
+    encode_weight,
+    label_series,
+    number_series,
+)
+
+__all__ = [
+    "Column",
+    "Encoded",
+    "Target",
+    "decode",
+    "describe",
+    "encode",
+    "encode_arrays",
+    "encode_for_prediction",
+    "label_series",
+    "number_series",
+]
+
+Ordinal = Mapping[str, Sequence[Any]] | Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """A whole table, ready to be copied by the compiled module."""
+
+    columns: list[Column]
+    n_rows: int
+    target: Target | None
+    counts: npt.NDArray[np.uint64] | None
+    weight: npt.NDArray[np.float64] | None
+
+
+def encode(
+    table: Any,
+    target: Any,
+    *,
+    task: Task | None,
+    nominal: Sequence[str],
+    ordinal: Ordinal,
+    counts: Any,
+    weight: Any,
+    drop: Sequence[str],
+    schema: Schema | None,
+) -> Encoded:
+    """Encode a table with column names.
+
+    Parameters
+    ----------
+    table : polars or pandas DataFrame, pyarrow Table, object with ``__arrow_c_stream__``, or mapping of columns
+        Shape (n_rows, any). Names that are no text are turned into text; a pandas index is ignored.
+    target : str, array-like of shape (n_rows,) or (n_rows, 1), or None
+        A column's name, or the labels themselves; with `schema`, None takes the schema's target if the table has it.
+    task : {"classes", "numbers"} or None
+        None: floats that are not all whole mean numbers, everything else classes.
+    nominal : sequence of str
+        Columns to be taken as named levels whatever their dtype. The target may be among them: it has classes then.
+    ordinal : mapping of str to sequence, or sequence of str
+        Columns to be taken as ordered levels: in the order given, else in the order of the Enum or the values.
+    counts, weight : str, array-like of shape (n_rows,), or None
+        Whole numbers >= 0 and finite numbers >= 0; a column named here is no feature.
+    drop : sequence of str
+        Columns to leave out.
+    schema : Schema or None
+        Map columns by name and levels by name onto this one; columns that it does not know are left out.
+
+    Raises
+    ------
+    TypeError
+        `table` is no table with names.
+    ParameterError
+        `task` is unknown, or kinds are given although `schema` fixes them.
+    DataError
+        A name is unknown or occurs twice, or a cell cannot be used; the text names column, row and value.
+    """
+    return _encode(to_frame(table), target, task, _as_list(nominal), ordinal, counts, weight, _as_list(drop), schema)
+
+
+def encode_arrays(
+    X: Any,
+    y: Any,
+    feature_names: Sequence[str] | None,
+    *,
+    task: Task | None,
+    nominal: Sequence[str],
+    ordinal: Ordinal,
+    counts: Any,
+    weight: Any,
+    schema: Schema | None,
+) -> Encoded:
+    """Encode a two-dimensional array or a list of rows; for the rest see :func:`encode`.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_rows, n_columns)
+        A numpy array of any dtype, strides and flags, or a list of rows.
+    y : array-like of shape (n_rows,), str, or None
+        The labels, or the name of the column that holds them.
+    feature_names : sequence or None
+        Names of the columns. None: those of `schema`, else ``x0``, ``x1``, ...
+    """
+    names = None if feature_names is None else [str(name) for name in feature_names]
+    if names is None and schema is not None:
+        names = schema.feature_names
+    return _encode(arrays_to_frame(X, names), y, task, _as_list(nominal), ordinal, counts, weight, [], schema)
+
+
+def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> Encoded:
+    """Encode the features that a tree asks about; the target and all other columns are ignored.
+
+    Parameters
+    ----------
+    table : as for :func:`encode`, or array-like of shape (n_rows, n_features)
+        An array or a list of rows has all of the schema's columns, in its order.
+    schema : Schema
+        The tree's.
+    names : sequence of str
+        The features that are needed, in the order of the schema.
+
+    Raises
+    ------
+    TypeError, DataError
+        As :func:`encode`; also if columns are missing from the table.
+    """
+    if isinstance(table, (np.ndarray, list, tuple)):
+        frame = arrays_to_frame(table, schema.feature_names)
+    else:
+        frame = to_frame(table)
+    return Encoded(_columns_like(frame.data, schema, set(names)), frame.n_rows, None, None, None)
+
+
+def decode(
+    columns: list[Column],
+    target: Target | None,
+    counts: npt.NDArray[np.uint64] | None,
+    weight: npt.NDArray[np.float64] | None,
+) -> pl.DataFrame:
+    """Return the table in the caller's values and dtypes: the features, the target, ``counts`` and ``weight``.
+
+    The last two get a ``_`` appended where a column of that name exists.
+    """
+    series = {column.name: decode_column(column) for column in columns}
+    if target is not None:
+        series[target.name] = decode_target(target)
+    for name, values in (("counts", counts), ("weight", weight)):
+        if values is not None:
+            series[_distinct(name, series)] = pl.Series(values)
+    return pl.DataFrame(series)
+
+
+def _encode(
+    source: Frame,
+    target: Any,
+    task: Task | None,
+    nominal: list[str],
+    ordinal: Ordinal,
+    counts: Any,
+    weight: Any,
+    drop: list[str],
+    schema: Schema | None,
+) -> Encoded:
+    frame = source.data
+    known = dict.fromkeys(frame.columns)
+    ordered = _ordinal_levels(ordinal)
+    if schema is not None and (nominal or ordered):
+        raise ParameterError("`nominal` and `ordinal` cannot be given with `like`, which fixes all kinds")
+    both = [name for name in nominal if name in ordered]
+    if both:
+        raise ParameterError(f"`nominal` and `ordinal` both name {quoted(both[0])}; a column has one kind")
+    for what, names in (("nominal", nominal), ("ordinal", list(ordered)), ("drop", drop)):
+        for name in names:
+            _check_column(known, name, f"`{what}`")
+
+    if target is None and schema is not None and schema.target in known:
+        target = schema.target
+    dropped = set(drop)
+    roles: dict[str, str] = {}
+    target_series = _take_role(frame, known, target, "target", roles)
+    counts_series = _take_role(frame, known, counts, "counts", roles)
+    weight_series = _take_role(frame, known, weight, "weight", roles)
+
+    n_rows = source.n_rows
+    if frame.width == 0 and n_rows == 0 and target_series is not None:
+        n_rows = len(target_series)  # a mapping without columns does not know how long it is
+    for what, one in (("the target", target_series), ("counts", counts_series), ("weight", weight_series)):
+        if one is not None and len(one) != n_rows:
+            raise DataError(f"{what} has {len(one)} rows, the table has {n_rows}")
+
+    if schema is not None:
+        columns = _columns_like(frame, schema.features)
+    else:
+        features = [name for name in known if name not in roles and name not in dropped]
+        columns = [
+            encode_column(
+                frame.get_column(name),
+                nominal=name in nominal or (name in source.nominal and name not in ordered),
+                ordinal=name in ordered or (name in source.ordinal and name not in nominal),
+                levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
+            )
+            for name in features
+        ]
+
+    encoded = None
+    if target_series is not None and schema is not None and schema.target is not None:
+        if task is not None and task != schema.task:
+            raise ParameterError(f'`task` must be "{schema.task}" as in `like`, got {task!r}')
+        encoded = encode_target_like(target_series, schema)
+    elif target_series is not None:
+        if target_series.name not in roles:
+            target_series = _named_apart(target_series, frame, [column.name for column in columns])
+        encoded = encode_target(target_series, "classes" if task is None and target_series.name in nominal else task)
+    return Encoded(
+        columns,
+        n_rows,
+        encoded,
+        None if counts_series is None else encode_counts(counts_series),
+        None if weight_series is None else encode_weight(weight_series),
+    )
+
+
+def _columns_like(frame: pl.DataFrame, schema: Schema, needed: Container[str] | None = None) -> list[Column]:
+    known = set(frame.columns)
+    features = [feature for feature in schema.features if needed is None or feature.name in needed]
+    absent = [feature.name for feature in features if feature.name not in known]
+    if absent:
+        raise DataError(f"the table lacks {list_names(absent)}; its columns are {list_names(frame.columns)}")
+    return [encode_column_like(frame.get_column(feature.name), feature) for feature in features]
+
+
+def _take_role(
+    frame: pl.DataFrame, known: Mapping[str, None], given: Any, role: str, roles: dict[str, str]
+) -> pl.Series | None:
+    """The column that `given` names, which then is in `roles`, or the values that it is."""
+    if given is None:
+        return None
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        given = str(given)  # a pandas frame without header has the columns 0, 1, 2, ...
+    if not isinstance(given, str):
+        return to_series(_own_name(given) or role, given)
+    _check_column(known, given, f"`{role}`")
+    if given in roles:
+        raise DataError(f"column {quoted(given)} cannot be both {roles[given]} and {role}")
+    roles[given] = role
+    return frame.get_column(given)
+
+
+def _own_name(values: Any) -> str:
+    """The name that labels given as a series or a one-column frame bring along, or nothing."""
+    if isinstance(values, pl.DataFrame) or is_pandas(values, "DataFrame"):
+        return str(values.columns[0]) if len(values.columns) == 1 else ""
+    name = getattr(values, "name", None) if isinstance(values, pl.Series) or is_pandas(values, "Series") else None
+    return "" if name is None else str(name)
+
+
+def _named_apart(target: pl.Series, frame: pl.DataFrame, features: list[str]) -> pl.Series:
+    """The target under a name that no feature has; a DataError if a feature is the target itself."""
+    name = target.name
+    if name in features and frame.get_column(name).equals(target):
+        raise DataError(
+            f"the target {quoted(name)} is also a column of the table, which would explain it perfectly; "
+            f"pass its name, target={quoted(name)}, or drop the column"
+        )
+    return target.alias(_distinct(name, features))
+
+
+def _distinct(name: str, names: Container[str]) -> str:
+    while name in names:
+        name += "_"
+    return name
+
+
+def _check_column(known: Mapping[str, None], name: str, where: str) -> None:
+    if name not in known:
+        raise DataError(f"{where} names {quoted(name)}, which is no column; the columns are {list_names(known)}")
+
+
+def _as_list(names: Sequence[str]) -> list[str]:
+    return [names] if isinstance(names, str) else [str(name) for name in names]
+
+
+def _ordinal_levels(ordinal: Ordinal) -> dict[str, Sequence[Any] | None]:
+    if isinstance(ordinal, Mapping):
+        return {str(name): levels for name, levels in ordinal.items()}
+    return dict.fromkeys(_as_list(ordinal))

@@ -1,0 +1,216 @@
+"""The target, the counts and the weights: what is to be predicted, and how much a case matters."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from lattree._columns import cast_or_keep, to_floats, to_int64
+from lattree._core import DataError, ParameterError, Schema
+from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
+
+Task = Literal["classes", "numbers"]
+Labels = list[str] | list[int] | list[float] | list[bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is to be predicted, ready to be copied by the compiled module."""
+
+    name: str
+    kind: Task
+    dtype: str
+    """The text from which :func:`label_series` restores the polars dtype."""
+    values: npt.NDArray[Any]
+    """uint32 codes into `labels`, or float64."""
+    labels: Labels
+    """The labels that occur, ascending; empty for numbers."""
+
+
+def encode_target(series: pl.Series, task: Task | None) -> Target:
+    """Return labels or numbers.
+
+    Parameters
+    ----------
+    series : polars.Series
+        One label per row: text, integers, whole floats, booleans, categories; or numbers.
+    task : {"classes", "numbers"} or None
+        None: floats that are not all whole mean numbers, everything else means classes.
+
+    Raises
+    ------
+    ParameterError
+        `task` is none of these.
+    DataError
+        A label is missing, a number is not finite (with the row), or the dtype cannot be a target.
+    """
+    if task not in (None, "classes", "numbers"):
+        raise ParameterError(f'`task` must be "classes", "numbers" or None, got {task!r}')
+    dtype = dtype_to_text(series.dtype)
+    series = _present(series)
+    if task is None:
+        fractions = series.dtype.is_float() and ((series.floor() != series) | series.is_infinite()).any()
+        task = "numbers" if fractions else "classes"
+    if task == "numbers":
+        return Target(series.name, task, dtype, _finite(series), [])
+    values = _label_values(series)
+    distinct = values.unique().sort()
+    codes = _positions(values, distinct, range(len(distinct)))
+    return Target(series.name, task, dtype, np.ascontiguousarray(codes.to_numpy()), distinct.to_list())
+
+
+def encode_target_like(series: pl.Series, schema: Schema) -> Target:
+    """Return labels as codes into the schema's, or numbers if those were trained.
+
+    Raises
+    ------
+    DataError
+        A label is missing or is none of the schema's (with row and value).
+    """
+    name, dtype = schema.target or series.name, schema.target_dtype or ""
+    series = _present(series.alias(name))
+    if schema.task == "numbers":
+        return Target(name, "numbers", dtype, _finite(series), [])
+    values, known = _label_values(series), _labels_to_series(schema.classes)
+    classes = list_names(str(label) for label in schema.classes)
+    if values.dtype != known.dtype and not (values.dtype.is_numeric() and known.dtype.is_numeric()) and len(values):
+        raise DataError(
+            f"the target {quoted(name)} is {dtype_name(series.dtype)}; expected {known.dtype} labels: {classes}"
+        )
+    # A dict compares integers and whole floats exactly.
+    place = {label: index for index, label in enumerate(schema.classes)}
+    distinct = values.unique()
+    codes = _positions(values, distinct, [place.get(label) for label in distinct])
+    if codes.null_count():
+        row = codes.is_null().arg_true()[0]
+        raise DataError(f"the target {quoted(name)} is {shown(values[row])} at row {row}; the classes are {classes}")
+    return Target(name, "classes", dtype, np.ascontiguousarray(codes.to_numpy()), schema.classes)
+
+
+def decode_target(target: Target) -> pl.Series:
+    """Return the target with the dtype it had."""
+    if target.kind == "classes":
+        return label_series(target.name, target.dtype, target.labels, target.values)
+    return cast_or_keep(pl.Series(target.name, target.values), dtype_from_text(target.dtype))
+
+
+def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.uint32]) -> pl.Series:
+    """Return predicted labels in the caller's values and dtype.
+
+    Parameters
+    ----------
+    name : str
+        The target's name.
+    dtype : str
+        The target's dtype as :attr:`Target.dtype` has it; a text that is none, or does not fit, is ignored.
+    labels : list
+        The class labels.
+    codes : ndarray of uint32, shape (n_rows,)
+        Positions in `labels`.
+    """
+    values = cast_or_keep(_labels_to_series(labels), dtype_from_text(dtype))
+    return values.gather(pl.Series(codes, dtype=pl.UInt32)).alias(name)
+
+
+def number_series(name: str, dtype: str, values: npt.NDArray[np.float64]) -> pl.Series:
+    """Return predicted numbers: Float32 where the target was, else Float64, since a mean of integers is none."""
+    series = pl.Series(name, values, dtype=pl.Float64)
+    return cast_or_keep(series, pl.Float32()) if dtype == "Float32" else series
+
+
+def encode_counts(series: pl.Series) -> npt.NDArray[np.uint64]:
+    """Return repetitions as uint64, or raise a DataError with row and value of one that is no whole number >= 0."""
+    counts = _mass(series, "count")
+    fraction = counts.floor() != counts if counts.dtype.is_float() else counts.is_null()
+    narrow = counts.cast(pl.UInt64, strict=False)
+    _refuse(counts, fraction | (counts < 0) | narrow.is_null(), "count", "a whole number that is not negative")
+    return np.ascontiguousarray(narrow.to_numpy())
+
+
+def encode_weight(series: pl.Series) -> npt.NDArray[np.float64]:
+    """Return weights as float64, or raise a DataError with row and value of one that is negative or not finite."""
+    weights = _mass(series, "weight").cast(pl.Float64)
+    _refuse(weights, ~weights.is_finite() | (weights < 0), "weight", "finite and not negative")
+    return to_floats(weights)
+
+
+def _mass(series: pl.Series, what: str) -> pl.Series:
+    if not series.dtype.is_numeric() and series.dtype != pl.Null:
+        raise DataError(f"the {what} column {quoted(series.name)} is {dtype_name(series.dtype)}; expected numbers")
+    if isinstance(series.dtype, (pl.Decimal, pl.Null)):
+        series = series.cast(pl.Float64)
+    _refuse(series, series.is_null(), what, "a number")
+    return series
+
+
+def _refuse(series: pl.Series, wrong: pl.Series, what: str, expected: str) -> None:
+    if wrong.any():
+        row = wrong.arg_true()[0]
+        got = "missing" if series[row] is None else series[row]
+        raise DataError(f"the {what} at row {row} is {got}; it must be {expected}")
+
+
+def _present(series: pl.Series) -> pl.Series:
+    """The target with decimals as floats and no level of zero but 0.0; a DataError if a label is missing."""
+    if isinstance(series.dtype, pl.Decimal):
+        series = series.cast(pl.Float64)
+    missing = series.is_null()
+    if series.dtype.is_float():
+        missing |= series.is_nan()
+        series = series + 0.0
+    if missing.any():
+        row = missing.arg_true()[0]
+        raise DataError(f"the target {quoted(series.name)} is missing at row {row}; drop that row or give it a label")
+    return series.cast(pl.String) if series.dtype == pl.Null else series
+
+
+def _finite(series: pl.Series) -> npt.NDArray[np.float64]:
+    if not series.dtype.is_numeric():
+        raise DataError(f"the target {quoted(series.name)} is {dtype_name(series.dtype)}; expected numbers")
+    values = series.cast(pl.Float64)
+    infinite = values.is_infinite()
+    if infinite.any():
+        row = infinite.arg_true()[0]
+        raise DataError(f"the target {quoted(series.name)} is {values[row]} at row {row}; numbers must be finite")
+    return to_floats(values)
+
+
+def _label_values(series: pl.Series) -> pl.Series:
+    """Labels as one of the four kinds there are: String, Int64, Float64, Boolean."""
+    dtype = series.dtype
+    what = f"the target {quoted(series.name)}"
+    if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
+        text: pl.Series = series.cast(pl.String)
+        return text
+    if isinstance(dtype, pl.Boolean):
+        return series
+    if dtype.is_integer():
+        return to_int64(series, what)
+    if not dtype.is_float():
+        raise DataError(
+            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans or categories: "
+            "cast it to String to predict its values as classes"
+        )
+    values: pl.Series = series.cast(pl.Float64)
+    fraction = (values.floor() != values) | values.is_infinite()
+    if fraction.any():
+        row = fraction.arg_true()[0]
+        raise DataError(
+            f'{what} is {values[row]} at row {row}, which is no class label; use task="numbers" or cast it to String'
+        )
+    return values
+
+
+def _labels_to_series(labels: Labels) -> pl.Series:
+    return pl.Series(labels, dtype=None if labels else pl.String)
+
+
+def _positions(values: pl.Series, distinct: pl.Series, places: Iterable[int | None]) -> pl.Series:
+    """Codes of `values`, where the i-th distinct value has the i-th of `places`."""
+    if len(distinct) == 0:
+        return pl.Series([], dtype=pl.UInt32)
+    codes: pl.Series = values.replace_strict(distinct, pl.Series(places, dtype=pl.UInt32), return_dtype=pl.UInt32)
+    return codes

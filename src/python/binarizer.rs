@@ -1,0 +1,139 @@
+//! `Binarizer`.
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::data::PyDataset;
+use super::error::one_of;
+use crate::budget::{Budget, Limits};
+use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
+use crate::tree::test_words;
+
+const THRESHOLDS: [(&str, Thresholds); 4] = [
+    ("auto", Thresholds::Auto),
+    ("all", Thresholds::All),
+    ("quantile", Thresholds::Quantile),
+    ("mdlp", Thresholds::Mdlp),
+];
+const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
+const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("false", OwnTests::No)];
+
+/// The value of a named choice.
+pub(super) fn choice<T: Copy>(name: &'static str, choices: &[(&str, T)], got: &str) -> PyResult<T> {
+    choices
+        .iter()
+        .find(|(text, _)| *text == got)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| one_of(name, &choices.iter().map(|(text, _)| *text).collect::<Vec<_>>(), got))
+}
+
+/// The name of a choice.
+pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
+    choices.iter().find(|(_, v)| v == value).map_or("", |(text, _)| text)
+}
+
+/// Which 0/1 tests a table offers to an exact search. *Optimal* always means: over the tests offered.
+///
+/// Parameters
+/// ----------
+/// thresholds : {"auto", "all", "quantile", "mdlp"}, default="auto"
+///     Where ordered columns are cut. "all": between all neighbouring values. "quantile": at quantiles. "auto": all,
+///     while the table has at most `max_tests` tests, else quantiles. "mdlp": where the minimum description length
+///     principle says (Fayyad and Irani, IJCAI 1993); needs classes.
+/// max_tests : int, default=1000
+///     The number of tests up to which "auto" offers all cuts; "quantile" without `max_thresholds` keeps to it too.
+///     It bounds thresholds only: levels and missing values always have their tests, an ordered column one cut.
+/// max_thresholds : int or None, default=None
+///     The most cuts of one column, under "auto" and "quantile".
+/// nominal : {"one_vs_rest", "subsets"}, default="one_vs_rest"
+///     ``x is level`` for each level that occurs, or ``x in levels`` for each proper subset (at most 10 levels).
+/// missing : {"own_test", "false"}, default="own_test"
+///     A missing value fails every value test. With "own_test", columns that have missing values offer a test for it.
+///
+/// Raises
+/// ------
+/// ParameterError
+///     A parameter is out of range.
+#[pyclass(frozen, module = "lattree", name = "Binarizer", eq, hash)]
+#[derive(PartialEq, Eq, Hash, Clone)]
+pub struct PyBinarizer(pub(super) Binarizer);
+
+#[pymethods]
+impl PyBinarizer {
+    #[new]
+    #[pyo3(signature = (*, thresholds="auto", max_tests=1000, max_thresholds=None, nominal="one_vs_rest", missing="own_test"))]
+    fn new(
+        thresholds: &str,
+        max_tests: usize,
+        max_thresholds: Option<usize>,
+        nominal: &str,
+        missing: &str,
+    ) -> PyResult<Self> {
+        let binarizer = Binarizer {
+            thresholds: choice("thresholds", &THRESHOLDS, thresholds)?,
+            max_tests,
+            max_thresholds,
+            nominal: choice("nominal", &NOMINAL, nominal)?,
+            missing: choice("missing", &MISSING, missing)?,
+        };
+        Ok(PyBinarizer(binarizer.checked()?))
+    }
+
+    #[getter]
+    fn thresholds(&self) -> &'static str {
+        name_of(&THRESHOLDS, &self.0.thresholds)
+    }
+    #[getter]
+    fn max_tests(&self) -> usize {
+        self.0.max_tests
+    }
+    #[getter]
+    fn max_thresholds(&self) -> Option<usize> {
+        self.0.max_thresholds
+    }
+    #[getter]
+    fn nominal(&self) -> &'static str {
+        name_of(&NOMINAL, &self.0.nominal)
+    }
+    #[getter]
+    fn missing(&self) -> &'static str {
+        name_of(&MISSING, &self.0.missing)
+    }
+
+    /// The tests a table offers, in the words of its columns: in column-then-cut order, without constant ones and
+    /// repetitions.
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     No row is present, a nominal column has too many levels for "subsets", or "mdlp" lacks classes.
+    fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
+        let data = &data.0;
+        let budget = Budget::new(Limits { memory: Some(u64::MAX), ..Limits::default() });
+        let table = py.detach(|| BinaryTable::new(data, &self.0, &budget))?;
+        let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);
+        Ok(tests.iter().map(|test| test_words(data.schema(), test)).collect())
+    }
+
+    fn __repr__(&self) -> String {
+        let max_thresholds = self.0.max_thresholds.map_or("None".into(), |n| n.to_string());
+        format!(
+            "Binarizer(thresholds={:?}, max_tests={}, max_thresholds={max_thresholds}, nominal={:?}, missing={:?})",
+            self.thresholds(),
+            self.0.max_tests,
+            self.nominal(),
+            self.missing(),
+        )
+        .replace('"', "'")
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("thresholds", self.thresholds())?;
+        keywords.set_item("max_tests", self.0.max_tests)?;
+        keywords.set_item("max_thresholds", self.0.max_thresholds)?;
+        keywords.set_item("nominal", self.nominal())?;
+        keywords.set_item("missing", self.missing())?;
+        Ok((PyTuple::empty(py), keywords))
+    }
+}

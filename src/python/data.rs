@@ -1,0 +1,424 @@
+//! `Dataset`.
+
+use std::sync::Arc;
+
+use numpy::{IntoPyArray, PyArrayLike1, PyReadonlyArray1, TypeMustMatch};
+use pyo3::exceptions::{PyIndexError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyList, PyTuple};
+
+use super::schema::{PySchema, kind_of, number_name, schema_json, schema_of_json, target_schema};
+use super::tree::PyTree;
+use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
+
+/// A table: typed columns, a target, repetitions and weights.
+///
+/// Parameters
+/// ----------
+/// table : polars or pandas DataFrame, pyarrow Table, object with ``__arrow_c_stream__``, or mapping of columns
+///     Shape (n_rows, any). A pandas index is ignored. For arrays see :meth:`Dataset.from_arrays`.
+/// target : str, array-like of shape (n_rows,), or None
+///     The column to predict, or the labels themselves. None: a table to predict on (with `like`, the target is taken
+///     from the table if it is there).
+/// task : {"classes", "numbers"} or None, default=None
+///     None: floats that are not all whole mean numbers, everything else means classes.
+/// nominal : sequence of str, default=()
+///     Columns to be taken as named levels without order, whatever their dtype.
+/// ordinal : mapping of str to sequence, or sequence of str, default=()
+///     Columns to be taken as ordered levels: in the order given, else in the order of the Enum or the values.
+/// counts : str, array-like of shape (n_rows,), or None, default=None
+///     Repetitions: integers >= 0. They count toward rows, `min_cases` and `min_leaf`. 0 means absent.
+/// weight : str, array-like of shape (n_rows,), or None, default=None
+///     Weights: finite, >= 0. They enter only gains and objectives. 0 means absent.
+/// drop : sequence of str, default=()
+///     Columns to leave out.
+/// like : Dataset, Schema, Tree or None, default=None
+///     Map columns by name, and levels by name, onto this schema.
+///
+/// Notes
+/// -----
+/// Kinds follow from dtypes: floats, integers, dates and times are continuous (durations and times of day in seconds);
+/// strings, categoricals and booleans nominal; enums ordinal. Null and NaN are missing; infinities are ordinary values.
+/// Complexity: O(cells), plus sorting the distinct levels.
+///
+/// Raises
+/// ------
+/// DataError
+///     A name is unknown or occurs twice, a cell or label cannot be used: the text names column, row and value.
+/// ParameterError
+///     `task` is unknown, or kinds are given although `like` fixes them.
+/// TypeError
+///     `table` is no table with column names.
+#[pyclass(frozen, module = "lattree", name = "Dataset")]
+pub struct PyDataset(pub(super) Dataset);
+
+fn table_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
+    py.import("lattree._table")
+}
+
+/// The schema that `like` refers to.
+fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
+    let Some(like) = like else { return Ok(None) };
+    if let Ok(data) = like.cast::<PyDataset>() {
+        return Ok(Some(data.get().0.schema().clone()));
+    }
+    if let Ok(schema) = like.cast::<PySchema>() {
+        return Ok(Some(schema.get().0.clone()));
+    }
+    if let Ok(tree) = like.cast::<PyTree>() {
+        return Ok(Some(tree.get().0.schema().clone()));
+    }
+    Err(PyTypeError::new_err("`like` must be a Dataset, a Schema, a Tree or None"))
+}
+
+#[pymethods]
+impl PyDataset {
+    #[new]
+    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None))]
+    #[pyo3(
+        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
+    fn new(
+        py: Python<'_>,
+        table: &Bound<'_, PyAny>,
+        target: Option<&Bound<'_, PyAny>>,
+        task: Option<&str>,
+        nominal: Option<&Bound<'_, PyAny>>,
+        ordinal: Option<&Bound<'_, PyAny>>,
+        counts: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+        drop: Option<&Bound<'_, PyAny>>,
+        like: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let schema = schema_of(like)?;
+        let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
+        options.set_item("drop", or_empty(py, drop))?;
+        let encoded = table_module(py)?.getattr("encode")?.call((table, target), Some(&options))?;
+        Self::from_encoded(&encoded, schema)
+    }
+
+    /// Make a dataset of a two-dimensional array.
+    ///
+    /// Parameters
+    /// ----------
+    /// X : array-like of shape (n_rows, n_features)
+    ///     A numpy array of any dtype, or a list of rows.
+    /// y : array-like of shape (n_rows,) or (n_rows, 1), or None
+    ///     The labels.
+    /// feature_names : sequence of str or None, default=None
+    ///     None: ``x0``, ``x1``, ...; with `like` the names there.
+    ///
+    /// The other parameters, and errors, are those of :class:`Dataset`.
+    #[staticmethod]
+    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None))]
+    #[pyo3(
+        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None)"
+    )]
+    #[allow(clippy::too_many_arguments, non_snake_case)]
+    fn from_arrays(
+        py: Python<'_>,
+        X: &Bound<'_, PyAny>,
+        y: Option<&Bound<'_, PyAny>>,
+        feature_names: Option<&Bound<'_, PyAny>>,
+        task: Option<&str>,
+        nominal: Option<&Bound<'_, PyAny>>,
+        ordinal: Option<&Bound<'_, PyAny>>,
+        counts: Option<&Bound<'_, PyAny>>,
+        weight: Option<&Bound<'_, PyAny>>,
+        like: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let schema = schema_of(like)?;
+        let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
+        let encoded = table_module(py)?.getattr("encode_arrays")?.call((X, y, feature_names), Some(&options))?;
+        Self::from_encoded(&encoded, schema)
+    }
+
+    /// Names, kinds and levels of the columns, and what is to be predicted.
+    #[getter]
+    fn schema(&self) -> PySchema {
+        PySchema(self.0.schema().clone())
+    }
+
+    /// How many rows there are, repetitions not counted.
+    #[getter]
+    fn n_rows(&self) -> usize {
+        self.0.n_rows()
+    }
+
+    /// How many columns tests may ask about.
+    #[getter]
+    fn n_features(&self) -> usize {
+        self.0.columns().len()
+    }
+
+    fn __len__(&self) -> usize {
+        self.0.n_rows()
+    }
+
+    /// The rows given, in that order; a row may occur more than once.
+    ///
+    /// Parameters
+    /// ----------
+    /// rows : array-like of int
+    ///     Zero-based; negative ones count from the end.
+    ///
+    /// Raises
+    /// ------
+    /// IndexError
+    ///     A row does not exist.
+    fn take(&self, rows: PyArrayLike1<'_, i64, TypeMustMatch>) -> PyResult<Self> {
+        let n = self.0.n_rows() as i64;
+        let position = |&row: &i64| match row {
+            row if (0..n).contains(&row) => Ok(row as usize),
+            row if (-n..0).contains(&row) => Ok((row + n) as usize),
+            row => Err(PyIndexError::new_err(format!("row {row} does not exist: the table has {n} rows"))),
+        };
+        let rows = rows.as_array().iter().map(position).collect::<PyResult<Vec<usize>>>()?;
+        Ok(PyDataset(self.0.take(&rows)))
+    }
+
+    /// The columns named, in that order, with target, counts and weights.
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     A name is unknown or given twice.
+    fn select(&self, features: Vec<String>) -> PyResult<Self> {
+        Ok(PyDataset(self.0.select(&features)?))
+    }
+
+    /// Split the rows into a part to learn from and a part to test on.
+    ///
+    /// Parameters
+    /// ----------
+    /// fraction : float, default=0.25
+    ///     The share of rows in the second part; 0 to 1. Rows are dealt whole, with their repetitions.
+    /// seed : int, default=0
+    ///     The same seed gives the same parts on every platform.
+    /// stratify : bool, default=True
+    ///     Whether each class is split in that proportion.
+    ///
+    /// Returns
+    /// -------
+    /// tuple of Dataset
+    ///     ``(1 - fraction, fraction)``, both in the table's row order and with its schema.
+    #[pyo3(signature = (fraction=0.25, *, seed=0, stratify=true))]
+    fn split(&self, fraction: f64, seed: u64, stratify: bool) -> PyResult<(Self, Self)> {
+        let (learn, test) = self.0.split(fraction, seed, stratify)?;
+        Ok((PyDataset(learn), PyDataset(test)))
+    }
+
+    /// The rows in `k` folds, each once held out: pairs of (the other folds, this fold).
+    ///
+    /// Parameters
+    /// ----------
+    /// k : int, default=5
+    ///     From 2 to the number of rows.
+    /// seed, stratify
+    ///     As in :meth:`split`.
+    #[pyo3(signature = (k=5, *, seed=0, stratify=true))]
+    fn folds(&self, k: usize, seed: u64, stratify: bool) -> PyResult<Vec<(Self, Self)>> {
+        let folds = self.0.folds(k, seed, stratify)?;
+        Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
+    }
+
+    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``.
+    fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let encoded = self.to_encoded(py)?;
+        let part = |name: &str| encoded.getattr(name);
+        table_module(py)?.getattr("decode")?.call1((
+            part("columns")?,
+            part("target")?,
+            part("counts")?,
+            part("weight")?,
+        ))
+    }
+
+    fn __repr__(slf: Bound<'_, Self>) -> PyResult<String> {
+        table_module(slf.py())?.getattr("describe")?.call1((slf,))?.extract()
+    }
+
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let restore = py.import("lattree._core")?.getattr("_dataset_from_parts")?;
+        Ok((restore, (self.to_encoded(py)?, schema_json(self.0.schema())).into_pyobject(py)?))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _dataset_from_parts(encoded: &Bound<'_, PyAny>, schema: &str) -> PyResult<PyDataset> {
+    PyDataset::from_encoded(encoded, Some(schema_of_json(schema)?))
+}
+
+fn or_empty<'py>(py: Python<'py>, value: Option<&Bound<'py, PyAny>>) -> Bound<'py, PyAny> {
+    value.cloned().unwrap_or_else(|| PyTuple::empty(py).into_any())
+}
+
+fn options<'py>(
+    py: Python<'py>,
+    task: Option<&str>,
+    nominal: Option<&Bound<'py, PyAny>>,
+    ordinal: Option<&Bound<'py, PyAny>>,
+    counts: Option<&Bound<'py, PyAny>>,
+    weight: Option<&Bound<'py, PyAny>>,
+    schema: &Option<Arc<Schema>>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let options = PyDict::new(py);
+    options.set_item("task", task)?;
+    options.set_item("nominal", or_empty(py, nominal))?;
+    options.set_item("ordinal", or_empty(py, ordinal))?;
+    options.set_item("counts", counts)?;
+    options.set_item("weight", weight)?;
+    options.set_item("schema", schema.clone().map(PySchema))?;
+    Ok(options)
+}
+
+/// `_table.Column`.
+#[derive(FromPyObject)]
+struct EncodedColumn<'py> {
+    name: String,
+    kind: String,
+    dtype: String,
+    values: Bound<'py, PyAny>,
+    missing: Option<PyReadonlyArray1<'py, bool>>,
+    levels: Vec<String>,
+    unseen: Vec<String>,
+}
+
+/// `_table.Target`.
+#[derive(FromPyObject)]
+struct EncodedTarget<'py> {
+    name: String,
+    kind: String,
+    dtype: String,
+    values: Bound<'py, PyAny>,
+    labels: Bound<'py, PyAny>,
+}
+
+/// `_table.Encoded`.
+#[derive(FromPyObject)]
+struct Encoded<'py> {
+    columns: Vec<EncodedColumn<'py>>,
+    n_rows: usize,
+    target: Option<EncodedTarget<'py>>,
+    counts: Option<PyReadonlyArray1<'py, u64>>,
+    weight: Option<PyReadonlyArray1<'py, f64>>,
+}
+
+fn copied<T: numpy::Element + Copy>(values: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
+    let array: PyReadonlyArray1<'_, T> = values.extract()?;
+    Ok(array.as_array().to_vec())
+}
+
+impl PyDataset {
+    /// Copies what `_table` encoded. With a schema, the columns are already in its terms.
+    pub(super) fn from_encoded(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Self> {
+        let encoded: Encoded<'_> = encoded.extract()?;
+        let mut features = Vec::new();
+        let mut columns = Vec::new();
+        for column in encoded.columns {
+            columns.push(match column.kind.as_str() {
+                "ordinal" | "nominal" => Column::Levels { codes: copied(&column.values)?, unseen: column.unseen },
+                "float" => Column::Floats(copied(&column.values)?),
+                _ => Column::Integers {
+                    values: copied(&column.values)?,
+                    missing: column.missing.map(|missing| missing.as_array().to_vec()),
+                },
+            });
+            if schema.is_none() {
+                let unknown =
+                    || PyTypeError::new_err(format!("unknown kind {:?} of column {:?}", column.kind, column.name));
+                let kind = kind_of(&column.kind, column.levels).ok_or_else(unknown)?;
+                features.push(Feature { name: column.name, kind, dtype: column.dtype });
+            }
+        }
+        let (target_schema, target) = match encoded.target {
+            None => (None, Target::None),
+            Some(target) => {
+                let values = match target.kind.as_str() {
+                    "classes" => Target::Classes(copied(&target.values)?.into()),
+                    _ => Target::Numbers(copied(&target.values)?.into()),
+                };
+                (Some(target_schema(target.name, &target.kind, target.dtype, &target.labels)?), values)
+            }
+        };
+        let schema = match schema {
+            Some(schema) => schema,
+            None => Arc::new(Schema { features, target: target_schema }.checked()?),
+        };
+        let counts = encoded.counts.map(|counts| counts.as_array().to_vec());
+        let weights = encoded.weight.map(|weight| weight.as_array().to_vec());
+        Ok(PyDataset(Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?))
+    }
+
+    /// `_table.Encoded` again.
+    fn to_encoded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let (module, data) = (table_module(py)?, &self.0);
+        let columns = PyList::empty(py);
+        for (feature, column) in data.schema().features.iter().zip(data.columns()) {
+            let none = || py.None().into_bound(py);
+            let (values, missing) = match &**column {
+                Column::Floats(values) => (values.clone().into_pyarray(py).into_any(), none()),
+                Column::Levels { codes, .. } => (codes.clone().into_pyarray(py).into_any(), none()),
+                Column::Integers { values, missing } => (
+                    values.clone().into_pyarray(py).into_any(),
+                    missing.as_ref().map_or_else(none, |missing| missing.clone().into_pyarray(py).into_any()),
+                ),
+            };
+            let (kind, unseen) = match (&feature.kind, &**column) {
+                (Kind::Continuous(_), Column::Floats(_)) => ("float", vec![]),
+                (Kind::Continuous(number), _) => (number_name(*number), vec![]),
+                (kind, Column::Levels { unseen, .. }) => (kind.name(), unseen.clone()),
+                (kind, _) => (kind.name(), vec![]),
+            };
+            let column = (&feature.name, kind, &feature.dtype, values, missing, feature.kind.levels().to_vec(), unseen);
+            columns.append(module.getattr("Column")?.call1(column)?)?;
+        }
+        let target = match (data.target(), &data.schema().target) {
+            (Target::None, _) | (_, None) => None,
+            (values, Some(schema)) => {
+                let (kind, values) = match values {
+                    Target::Classes(codes) => ("classes", codes.to_vec().into_pyarray(py).into_any()),
+                    Target::Numbers(numbers) => ("numbers", numbers.to_vec().into_pyarray(py).into_any()),
+                    Target::None => unreachable!("matched above"),
+                };
+                let labels = super::schema::labels_to_list(py, data.schema().labels())?;
+                Some(module.getattr("Target")?.call1((&schema.name, kind, &schema.dtype, values, labels))?)
+            }
+        };
+        let counts = data.counts().map(|counts| counts.to_vec().into_pyarray(py));
+        let weight = data.weights().map(|weight| weight.to_vec().into_pyarray(py));
+        module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight))
+    }
+
+    /// A table to predict on: a dataset as it is, anything else read by the names that the tree uses.
+    pub(super) fn to_predict<'py>(table: &Bound<'py, PyAny>, tree: &crate::tree::Tree) -> PyResult<PredictOn<'py>> {
+        if let Ok(data) = table.cast::<PyDataset>() {
+            return Ok(PredictOn::Given(data.clone()));
+        }
+        let py = table.py();
+        let schema = tree.schema();
+        let used: Vec<Feature> = tree.features().iter().map(|&f| schema.features[f as usize].clone()).collect();
+        let names: Vec<String> = used.iter().map(|feature| feature.name.clone()).collect();
+        let encode = table_module(py)?.getattr("encode_for_prediction")?;
+        let encoded = encode.call1((table, PySchema(schema.clone()), names))?;
+        let used = Arc::new(Schema { features: used, target: schema.target.clone() });
+        Ok(PredictOn::Made(Self::from_encoded(&encoded, Some(used))?))
+    }
+}
+
+/// A dataset to predict on, given or made.
+pub(super) enum PredictOn<'py> {
+    Given(Bound<'py, PyDataset>),
+    Made(PyDataset),
+}
+
+impl PredictOn<'_> {
+    pub(super) fn data(&self) -> &Dataset {
+        match self {
+            PredictOn::Given(data) => &data.get().0,
+            PredictOn::Made(data) => &data.0,
+        }
+    }
+}

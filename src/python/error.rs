@@ -1,0 +1,67 @@
+//! The one place that knows Python exceptions: with it `?` works in every method.
+
+use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple, PyType};
+
+use crate::error::Error;
+
+static DATA: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static PARAMETER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static TREE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+/// Makes the exceptions. Each is also the built-in one that a caller would guess.
+pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
+    let base = add_class(module, "LattreeError", "Any error of lattree.", &[py.get_type::<PyException>()])?;
+    for (cell, name, doc) in [
+        (&DATA, "DataError", "These columns, labels or rows cannot be used; the text says which, and why."),
+        (&PARAMETER, "ParameterError", "A parameter is out of range; the text names it and what would be accepted."),
+        (&TREE, "TreeError", "This is no tree, or one of a format that this version does not know."),
+    ] {
+        let class = add_class(module, name, doc, &[base.clone(), py.get_type::<PyValueError>()])?;
+        // A second import of the module in one process keeps the first class.
+        let _ = cell.set(py, class.unbind());
+    }
+    Ok(())
+}
+
+fn add_class<'py>(
+    module: &Bound<'py, PyModule>,
+    name: &str,
+    doc: &str,
+    bases: &[Bound<'py, PyType>],
+) -> PyResult<Bound<'py, PyType>> {
+    let py = module.py();
+    let body = PyDict::new(py);
+    body.set_item("__module__", "lattree")?;
+    body.set_item("__doc__", doc)?;
+    let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?.cast_into::<PyType>()?;
+    module.add(name, &class)?;
+    Ok(class)
+}
+
+fn raise(cell: &PyOnceLock<Py<PyType>>, text: String) -> PyErr {
+    Python::attach(|py| match cell.get(py) {
+        Some(class) => PyErr::from_type(class.bind(py).clone(), text),
+        None => PyValueError::new_err(text),
+    })
+}
+
+impl From<Error> for PyErr {
+    fn from(error: Error) -> PyErr {
+        let text = error.to_string();
+        match error {
+            Error::InvalidParameter { .. } => raise(&PARAMETER, text),
+            Error::BadTree { .. } | Error::UnsupportedTree { .. } => raise(&TREE, text),
+            _ => raise(&DATA, text),
+        }
+    }
+}
+
+/// A parameter that has none of the values it may have.
+pub(super) fn one_of(name: &'static str, accepted: &[&str], got: &str) -> PyErr {
+    let expected = accepted.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ");
+    Error::InvalidParameter { name, expected: format!("one of {expected}"), got: format!("{got:?}") }.into()
+}

@@ -1,0 +1,34 @@
+//! The Python module `lattree._core`: wraps the core, computes nothing itself.
+//!
+//! Data come in through `lattree._table`, which turns any table into plain arrays; they are copied here, so that the
+//! searches never touch Python. Results are plain frozen objects that pickle.
+
+mod binarizer;
+mod data;
+mod error;
+mod result;
+mod run;
+mod schema;
+mod search;
+mod tree;
+
+use pyo3::prelude::*;
+
+#[pymodule(gil_used = false)]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::register(module)?;
+    module.add_class::<schema::PyFeature>()?;
+    module.add_class::<schema::PySchema>()?;
+    module.add_class::<data::PyDataset>()?;
+    module.add_class::<binarizer::PyBinarizer>()?;
+    module.add_class::<tree::PyRule>()?;
+    module.add_class::<tree::PyTree>()?;
+    module.add_class::<result::PyProgress>()?;
+    module.add_class::<result::PyOptimalResult>()?;
+    module.add_class::<search::PyOptimalTreeSearch>()?;
+    module.add_function(wrap_pyfunction!(schema::_schema_from_json, module)?)?;
+    module.add_function(wrap_pyfunction!(data::_dataset_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(result::_result_from_parts, module)?)?;
+    Ok(())
+}

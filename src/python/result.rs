@@ -1,0 +1,183 @@
+//! `OptimalResult` and `Progress`.
+
+use std::collections::BTreeMap;
+
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use super::tree::PyTree;
+use crate::optimal::{Outcome, Progress};
+use crate::tree::{Tree, test_words};
+
+/// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
+fn gap_of(objective: f64, lower_bound: f64) -> f64 {
+    if objective > lower_bound { (objective - lower_bound) / objective } else { 0.0 }
+}
+
+/// A running search, as a progress callback sees it.
+///
+/// Attributes
+/// ----------
+/// seconds : float
+///     Since the start.
+/// objective : float or None
+///     That of the best tree so far; None before there is one.
+/// lower_bound : float
+///     No tree has a smaller objective.
+/// gap : float or None
+///     ``(objective - lower_bound) / objective``; 0 if proved.
+/// nodes : int
+///     Search nodes visited.
+#[pyclass(frozen, module = "lattree", name = "Progress")]
+pub struct PyProgress(pub(super) Progress);
+
+#[pymethods]
+impl PyProgress {
+    #[getter]
+    fn seconds(&self) -> f64 {
+        self.0.seconds
+    }
+    #[getter]
+    fn objective(&self) -> Option<f64> {
+        self.0.objective
+    }
+    #[getter]
+    fn lower_bound(&self) -> f64 {
+        self.0.lower_bound
+    }
+    #[getter]
+    fn gap(&self) -> Option<f64> {
+        self.0.objective.map(|objective| gap_of(objective, self.0.lower_bound))
+    }
+    #[getter]
+    fn nodes(&self) -> u64 {
+        self.0.nodes
+    }
+    fn __repr__(&self) -> String {
+        let objective = self.0.objective.map_or("None".into(), |objective| objective.to_string());
+        format!("Progress(seconds={:.2}, objective={objective}, lower_bound={})", self.0.seconds, self.0.lower_bound)
+    }
+}
+
+/// What an exact search found. Pickles.
+///
+/// Attributes
+/// ----------
+/// tree : Tree
+///     The best tree. If `status` is "optimal" it is the canonical one: the same for every number of threads.
+/// objective : float
+///     Its cost: the mass of training cases it gets wrong, and `node_penalty` per internal node.
+/// lower_bound : float
+///     No tree over the tests offered, within the limits, costs less.
+/// gap : float
+///     ``(objective - lower_bound) / objective``; 0 if proved.
+/// status : str
+///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
+///     strike after the proof and before the canonical tree is found: then the gap is 0.
+/// tests : list of str
+///     The tests offered, in column-then-cut order.
+/// exact_thresholds : bool
+///     Whether every ordered column had a test between all its neighbouring values.
+/// resolution : float
+///     All masses are multiples of this power of two; 1 for unweighted cases without a penalty.
+/// seconds : float
+///     Wall clock.
+/// trace : list of (seconds, objective, lower_bound)
+///     One entry per change.
+/// stats : dict of str to int
+///     Counters: search nodes, depth-two problems solved, cache hits and bytes, nodes cut by bounds, patterns, threads.
+#[pyclass(frozen, module = "lattree", name = "OptimalResult")]
+pub struct PyOptimalResult {
+    tree: Py<PyTree>,
+    #[pyo3(get)]
+    objective: f64,
+    #[pyo3(get)]
+    lower_bound: f64,
+    #[pyo3(get)]
+    status: String,
+    #[pyo3(get)]
+    tests: Vec<String>,
+    #[pyo3(get)]
+    exact_thresholds: bool,
+    #[pyo3(get)]
+    resolution: f64,
+    #[pyo3(get)]
+    seconds: f64,
+    #[pyo3(get)]
+    trace: Vec<(f64, f64, f64)>,
+    #[pyo3(get)]
+    stats: BTreeMap<String, u64>,
+}
+
+impl PyOptimalResult {
+    pub(super) fn new(py: Python<'_>, outcome: Outcome) -> PyResult<Self> {
+        let tests = outcome.tests.iter().map(|test| test_words(outcome.tree.schema(), test)).collect();
+        Ok(PyOptimalResult {
+            tree: Py::new(py, PyTree(outcome.tree))?,
+            objective: outcome.objective,
+            lower_bound: outcome.lower_bound,
+            status: outcome.status.name().into(),
+            tests,
+            exact_thresholds: outcome.exact_thresholds,
+            resolution: outcome.resolution,
+            seconds: outcome.seconds,
+            trace: outcome.trace,
+            stats: outcome.stats.into_iter().map(|(name, count)| (name.into(), count)).collect(),
+        })
+    }
+}
+
+/// The parts of a result that [`PyOptimalResult`] is made of again: the numbers after the tree, tests and trace.
+type Numbers = (f64, f64, bool, f64, f64);
+
+#[pymethods]
+impl PyOptimalResult {
+    #[getter]
+    fn tree(&self, py: Python<'_>) -> Py<PyTree> {
+        self.tree.clone_ref(py)
+    }
+    #[getter]
+    fn gap(&self) -> f64 {
+        gap_of(self.objective, self.lower_bound)
+    }
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let tree: String = self.tree.bind(py).str()?.extract()?;
+        let (status, objective, bound) = (&self.status, self.objective, self.lower_bound);
+        let seconds = self.seconds;
+        Ok(format!("OptimalResult: {status}, objective {objective}, lower bound {bound}, {seconds:.3} s\n{tree}"))
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let restore = py.import("lattree._core")?.getattr("_result_from_parts")?;
+        let numbers: Numbers = (self.objective, self.lower_bound, self.exact_thresholds, self.resolution, self.seconds);
+        let tree = self.tree.get().0.to_json();
+        let parts = (tree, &self.status, numbers, self.tests.clone(), self.trace.clone(), self.stats.clone());
+        Ok((restore, parts.into_pyobject(py)?))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _result_from_parts(
+    py: Python<'_>,
+    tree: &str,
+    status: String,
+    numbers: Numbers,
+    tests: Vec<String>,
+    trace: Vec<(f64, f64, f64)>,
+    stats: BTreeMap<String, u64>,
+) -> PyResult<PyOptimalResult> {
+    let (objective, lower_bound, exact_thresholds, resolution, seconds) = numbers;
+    let tree = Py::new(py, PyTree(Tree::from_json(tree)?))?;
+    Ok(PyOptimalResult {
+        tree,
+        objective,
+        lower_bound,
+        status,
+        tests,
+        exact_thresholds,
+        resolution,
+        seconds,
+        trace,
+        stats,
+    })
+}

@@ -1,0 +1,108 @@
+//! Long work beside a free interpreter: Ctrl-C, progress callbacks, threads for prediction.
+
+use std::ops::Range;
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::prelude::*;
+
+use super::result::PyProgress;
+use crate::budget::Budget;
+use crate::optimal::Board;
+use crate::threads;
+
+/// How often signals are looked for: Ctrl-C is answered within this time and that of a [`crate::budget::Ticker`].
+const POLL: Duration = Duration::from_millis(50);
+/// How often progress is reported.
+const REPORT: Duration = Duration::from_millis(100);
+
+/// What Ctrl-C does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnInterrupt {
+    /// `KeyboardInterrupt` is raised once the workers have stopped.
+    Raise,
+    /// The best result so far comes back.
+    Return,
+}
+
+/// Runs `work` on a thread of its own with the interpreter free. This thread waits, looks for signals and reports
+/// progress; whatever Python raises meanwhile cancels the budget and is raised once `work` has stopped.
+pub(super) fn interruptible<T: Send>(
+    py: Python<'_>,
+    budget: &Budget,
+    board: &Board,
+    progress: Option<&Bound<'_, PyAny>>,
+    on_interrupt: OnInterrupt,
+    work: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    std::thread::scope(|scope| {
+        let (done, mut inbox) = sync_channel(1);
+        let worker = scope.spawn(move || drop(done.send(work())));
+        let mut raised: Option<PyErr> = None;
+        let mut reported = Instant::now();
+        let outcome = loop {
+            let inbox = &mut inbox; // a shared `&Receiver` is not `Send`
+            match py.detach(move || inbox.recv_timeout(POLL)) {
+                Ok(value) => break Some(value),
+                Err(RecvTimeoutError::Disconnected) => break None, // `work` panicked
+                Err(RecvTimeoutError::Timeout) if raised.is_some() => {}
+                Err(RecvTimeoutError::Timeout) => {
+                    let mut heard = py.check_signals();
+                    if let (Ok(()), Some(callback), true) = (&heard, progress, reported.elapsed() >= REPORT) {
+                        reported = Instant::now();
+                        heard = callback.call1((PyProgress(board.progress(budget)),)).map(drop);
+                    }
+                    if let Err(error) = heard {
+                        budget.cancel();
+                        raised = Some(error);
+                    }
+                }
+            }
+        };
+        let joined = py.detach(move || worker.join().is_ok());
+        let keep =
+            |error: &PyErr| on_interrupt == OnInterrupt::Return && error.is_instance_of::<PyKeyboardInterrupt>(py);
+        match (raised, outcome) {
+            (Some(error), _) if !keep(&error) => Err(error),
+            (_, Some(value)) if joined => Ok(value),
+            _ => Err(PyRuntimeError::new_err("internal error: the search panicked; please report it")),
+        }
+    })
+}
+
+/// Rows per thread below which a second thread does not pay.
+const ROWS_PER_THREAD: usize = 100_000;
+
+/// Applies `work` to ranges of rows that make up `0..n_rows`, on several threads if there are many, and joins the
+/// results in order.
+pub(super) fn by_rows<T: Send>(
+    n_rows: usize,
+    work: impl Fn(Range<usize>) -> crate::Result<Vec<T>> + Sync,
+) -> crate::Result<Vec<T>> {
+    let threads = threads::resolve(None).min(n_rows / ROWS_PER_THREAD);
+    if threads <= 1 {
+        return work(0..n_rows);
+    }
+    let bounds: Vec<usize> = (0..=threads).map(|i| n_rows * i / threads).collect();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = bounds
+            .windows(2)
+            .map(|b| (b[0], b[1]))
+            .map(|(a, b)| {
+                scope.spawn({
+                    let work = &work;
+                    move || work(a..b)
+                })
+            })
+            .collect();
+        let mut joined = Vec::new();
+        for worker in workers {
+            match worker.join() {
+                Ok(part) => joined.extend(part?),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        Ok(joined)
+    })
+}

@@ -1,0 +1,264 @@
+//! `OptimalTreeSearch`.
+
+use std::sync::{Arc, Mutex, Weak};
+
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::binarizer::{PyBinarizer, choice};
+use super::data::PyDataset;
+use super::error::one_of;
+use super::result::PyOptimalResult;
+use super::run::{OnInterrupt, interruptible};
+use super::tree::{UNSEEN, unseen_name};
+use crate::budget::{Budget, Limits};
+use crate::objective::Objective;
+use crate::optimal::{Board, Checked, Params, search};
+
+/// Find a tree of least cost over the tests offered, and prove it.
+///
+/// Parameters
+/// ----------
+/// max_depth : int, default=4
+///     The longest path from the root to a leaf, in splits; 0 gives a single leaf. Range 0 to 20.
+/// max_nodes : int or None, default=None
+///     The most internal nodes; None: as many as the depth allows.
+/// min_leaf : int, default=1
+///     The fewest cases (repetitions counted, weights not) in each branch of a split. The single leaf is always
+///     admissible.
+/// objective : {"errors"}, default="errors"
+///     What is minimised: the mass of misclassified cases.
+/// node_penalty : float, default=0
+///     What each internal node costs, in units of the objective; finite, >= 0.
+/// rank : sequence of str, default=("objective",)
+///     What is best among trees, in order of importance.
+/// binarizer : Binarizer or None, default=None
+///     The tests offered; None: ``Binarizer()``.
+/// unseen : {"majority", "missing", "error"}, default="majority"
+///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
+///     raise DataError.
+/// time_limit : float or None, default=None
+///     Seconds of wall clock for all of :meth:`run`; when spent, the best tree so far comes back with
+///     ``status == "time_limit"``.
+/// node_limit : int or None, default=None
+///     The most search nodes. With one thread a repeatable limit.
+/// memory_limit : int or None, default=None
+///     Bytes for live state and cache; None: 1 GiB. A full cache only slows the search.
+/// threads : int or None, default=None
+///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
+///
+/// Raises
+/// ------
+/// ParameterError
+///     A parameter is out of range; the text names it and what would be accepted.
+///
+/// Notes
+/// -----
+/// The tree is the canonical one: at each node a leaf if that costs the least, else the first test in column-then-cut
+/// order whose branches' least costs add up to the node's. It does not depend on threads, run or platform. Source:
+/// Demirovic et al., *MurTree: optimal decision trees via dynamic programming and search*, JMLR 2022.
+#[pyclass(frozen, module = "lattree", name = "OptimalTreeSearch")]
+pub struct PyOptimalTreeSearch {
+    params: Checked,
+    rank: Vec<String>,
+    running: Mutex<Vec<Weak<Budget>>>,
+}
+
+#[pymethods]
+impl PyOptimalTreeSearch {
+    #[new]
+    #[pyo3(signature = (*, max_depth=4, max_nodes=None, min_leaf=1, objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, threads=None))]
+    #[pyo3(
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank=('objective',), binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, threads=None)"
+    )]
+    #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
+    fn new(
+        max_depth: i64,
+        max_nodes: Option<i64>,
+        min_leaf: i64,
+        objective: &str,
+        node_penalty: f64,
+        rank: Option<Vec<String>>,
+        binarizer: Option<PyRef<'_, PyBinarizer>>,
+        unseen: &str,
+        time_limit: Option<f64>,
+        node_limit: Option<i64>,
+        memory_limit: Option<i64>,
+        threads: Option<i64>,
+    ) -> PyResult<Self> {
+        let rank = rank.unwrap_or_else(|| vec!["objective".into()]);
+        if rank != ["objective"] {
+            return Err(one_of("rank", &["(\"objective\",)"], &format!("{rank:?}")));
+        }
+        let params = Params {
+            max_depth: at_least("max_depth", 0, max_depth)? as u32,
+            max_nodes: max_nodes.map(|n| at_least("max_nodes", 0, n)).transpose()?,
+            min_leaf: at_least("min_leaf", 1, min_leaf)?,
+            objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
+            node_penalty,
+            binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
+            unseen: choice("unseen", &UNSEEN, unseen)?,
+            limits: Limits {
+                seconds: time_limit,
+                nodes: node_limit.map(|n| at_least("node_limit", 0, n)).transpose()?,
+                memory: memory_limit.map(|n| at_least("memory_limit", 0, n)).transpose()?,
+            },
+            threads: threads.map(|n| at_least("threads", 1, n)).transpose()?.map(|n| n as usize),
+            ..Params::default()
+        };
+        Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Mutex::default() })
+    }
+
+    #[getter]
+    fn max_depth(&self) -> u32 {
+        self.get().max_depth
+    }
+    #[getter]
+    fn max_nodes(&self) -> Option<u64> {
+        self.get().max_nodes
+    }
+    #[getter]
+    fn min_leaf(&self) -> u64 {
+        self.get().min_leaf
+    }
+    #[getter]
+    fn objective(&self) -> &'static str {
+        match self.get().objective {
+            Objective::Errors => "errors",
+        }
+    }
+    #[getter]
+    fn node_penalty(&self) -> f64 {
+        self.get().node_penalty
+    }
+    #[getter]
+    fn rank<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.rank)
+    }
+    #[getter]
+    fn binarizer(&self) -> PyBinarizer {
+        PyBinarizer(self.get().binarizer.clone())
+    }
+    #[getter]
+    fn unseen(&self) -> &'static str {
+        unseen_name(self.get().unseen)
+    }
+    #[getter]
+    fn time_limit(&self) -> Option<f64> {
+        self.get().limits.seconds
+    }
+    #[getter]
+    fn node_limit(&self) -> Option<u64> {
+        self.get().limits.nodes
+    }
+    #[getter]
+    fn memory_limit(&self) -> Option<u64> {
+        self.get().limits.memory
+    }
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.get().threads
+    }
+
+    /// Search a table.
+    ///
+    /// May be called again, and from several threads at once. The interpreter is free meanwhile.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : Dataset
+    ///     With a target of classes.
+    /// progress : callable or None, default=None
+    ///     Called with a :class:`Progress` about ten times a second, on the calling thread. What it raises stops the
+    ///     search and is raised here.
+    /// on_interrupt : {"raise", "return"}, default="raise"
+    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best tree so far with
+    ///     ``status == "interrupted"``.
+    ///
+    /// Returns
+    /// -------
+    /// OptimalResult
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     The target has no classes, no row is present, a level is unseen by the schema, or a nominal column has too
+    ///     many levels for subset tests.
+    #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
+    fn run(
+        &self,
+        py: Python<'_>,
+        data: &PyDataset,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<PyOptimalResult> {
+        let choices = [("raise", OnInterrupt::Raise), ("return", OnInterrupt::Return)];
+        let on_interrupt = choice("on_interrupt", &choices, on_interrupt)?;
+        let budget = Arc::new(self.params.budget());
+        let board = Board::new();
+        {
+            let mut running = self.running();
+            running.retain(|budget| budget.strong_count() > 0);
+            running.push(Arc::downgrade(&budget));
+        }
+        let (data, params) = (&data.0, &self.params);
+        let outcome =
+            interruptible(py, &budget, &board, progress, on_interrupt, || search(data, params, &budget, &board))??;
+        PyOptimalResult::new(py, outcome)
+    }
+
+    /// Stop all runs of this search that are under way, from any thread; each returns its best tree so far, with
+    /// ``status == "interrupted"``.
+    fn cancel(&self) {
+        self.running().iter().filter_map(Weak::upgrade).for_each(|budget| budget.cancel());
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let keywords = self.keywords(py)?;
+        let shown = keywords.iter().map(|(name, value)| Ok(format!("{name}={}", value.repr()?)));
+        Ok(format!("OptimalTreeSearch({})", shown.collect::<PyResult<Vec<_>>>()?.join(", ")))
+    }
+
+    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
+        Ok((PyTuple::empty(py), self.keywords(py)?))
+    }
+}
+
+impl PyOptimalTreeSearch {
+    fn get(&self) -> &Params {
+        self.params.params()
+    }
+
+    fn running(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Budget>>> {
+        self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The arguments that make this search again.
+    fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let keywords = PyDict::new(py);
+        keywords.set_item("max_depth", self.max_depth())?;
+        keywords.set_item("max_nodes", self.max_nodes())?;
+        keywords.set_item("min_leaf", self.min_leaf())?;
+        keywords.set_item("objective", self.objective())?;
+        keywords.set_item("node_penalty", self.node_penalty())?;
+        keywords.set_item("rank", self.rank(py)?)?;
+        keywords.set_item("binarizer", self.binarizer())?;
+        keywords.set_item("unseen", self.unseen())?;
+        keywords.set_item("time_limit", self.time_limit())?;
+        keywords.set_item("node_limit", self.node_limit())?;
+        keywords.set_item("memory_limit", self.memory_limit())?;
+        keywords.set_item("threads", self.threads())?;
+        Ok(keywords)
+    }
+}
+
+/// A whole number that is not below `least`.
+fn at_least(name: &'static str, least: i64, got: i64) -> PyResult<u64> {
+    match u64::try_from(got) {
+        Ok(value) if got >= least => Ok(value),
+        _ => {
+            Err(crate::Error::InvalidParameter { name, expected: format!("at least {least}"), got: got.to_string() }
+                .into())
+        }
+    }
+}
