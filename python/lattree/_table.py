@@ -13,7 +13,7 @@ import numpy.typing as npt
 import polars as pl
 
 from lattree._columns import Column, decode_column, encode_column, encode_column_like
-from lattree._core import DataError, Feature, ParameterError, Schema
+from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._frames import Frame, arrays_to_frame, is_pandas, to_frame, to_series
@@ -212,7 +212,7 @@ def _encode(
             raise DataError(f"{what} has {len(one)} rows, the table has {n_rows}")
 
     if schema is not None:
-        columns = _columns_like(frame, schema.features)
+        columns = _columns_like(frame, schema)
     else:
         features = [name for name in known if name not in roles and name not in dropped]
         columns = [
