@@ -1,12 +1,13 @@
 """Types of the compiled module. Documentation stands in the classes themselves: ``help(lattree.Dataset)``."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, final
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+__all__: list[str]
 __version__: str
 
 class LattreeError(Exception): ...
@@ -112,6 +113,9 @@ class Binarizer:
     @property
     def missing(self) -> str: ...
     def tests(self, data: Dataset) -> list[str]: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
 
 @final
 class Rule:
@@ -200,7 +204,7 @@ class OptimalTreeSearch:
         min_leaf: int = 1,
         objective: Literal["errors"] = "errors",
         node_penalty: float = 0.0,
-        rank: Sequence[str] = ("objective",),
+        rank: str | Sequence[str] = "objective",
         binarizer: Binarizer | None = None,
         unseen: Literal["majority", "missing", "error"] = "majority",
         time_limit: float | None = None,
@@ -240,3 +244,16 @@ class OptimalTreeSearch:
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> OptimalResult: ...
     def cancel(self) -> None: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
+
+# For pickle.
+def _dataset_from_parts(encoded: Any, schema: str) -> Dataset: ...
+def _result_from_parts(
+    tree: str,
+    status: str,
+    numbers: tuple[float, float, bool, float, float],
+    tests: list[str],
+    trace: list[tuple[float, float, float]],
+    stats: dict[str, int],
+) -> OptimalResult: ...
+def _schema_from_json(text: str) -> Schema: ...

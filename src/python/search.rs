@@ -30,8 +30,8 @@ use crate::optimal::{Board, Checked, Params, search};
 ///     What is minimised: the mass of misclassified cases.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
-/// rank : sequence of str, default=("objective",)
-///     What is best among trees, in order of importance.
+/// rank : str or sequence of str, default="objective"
+///     What is best among trees, in order of importance. So far the objective alone, ``("objective",)``.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// unseen : {"majority", "missing", "error"}, default="majority"
@@ -69,7 +69,7 @@ impl PyOptimalTreeSearch {
     #[new]
     #[pyo3(signature = (*, max_depth=4, max_nodes=None, min_leaf=1, objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, threads=None))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank=('objective',), binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, threads=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -78,7 +78,7 @@ impl PyOptimalTreeSearch {
         min_leaf: i64,
         objective: &str,
         node_penalty: f64,
-        rank: Option<Vec<String>>,
+        rank: Option<Rank>,
         binarizer: Option<PyRef<'_, PyBinarizer>>,
         unseen: &str,
         time_limit: Option<f64>,
@@ -86,7 +86,7 @@ impl PyOptimalTreeSearch {
         memory_limit: Option<i64>,
         threads: Option<i64>,
     ) -> PyResult<Self> {
-        let rank = rank.unwrap_or_else(|| vec!["objective".into()]);
+        let rank = rank.map_or_else(|| vec!["objective".into()], Rank::names);
         if rank != ["objective"] {
             return Err(one_of("rank", &["(\"objective\",)"], &format!("{rank:?}")));
         }
@@ -249,6 +249,22 @@ impl PyOptimalTreeSearch {
         keywords.set_item("memory_limit", self.memory_limit())?;
         keywords.set_item("threads", self.threads())?;
         Ok(keywords)
+    }
+}
+
+/// A ranking: one name, or several in order of importance.
+#[derive(FromPyObject)]
+enum Rank {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Rank {
+    fn names(self) -> Vec<String> {
+        match self {
+            Rank::One(name) => vec![name],
+            Rank::Several(names) => names,
+        }
     }
 }
 
