@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-__all__: list[str]
 __version__: str
 
 class LattreeError(Exception): ...

@@ -30,5 +30,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema::_schema_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(data::_dataset_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(result::_result_from_parts, module)?)?;
-    Ok(())
+    // PyO3 lists helpers for pickle there too; what is public stands in `lattree/__init__.py`.
+    module.delattr("__all__")
 }
