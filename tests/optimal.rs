@@ -96,7 +96,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         return;
     }
     let budget = lattree::budget::Budget::new(Limits::default());
-    let table = BinaryTable::new(&data, &params.binarizer, &budget).expect("a good table").expect("no limit");
+    let table = BinaryTable::new(&data, &params.binarizer, &budget, false).expect("a good table").expect("no limit");
     if table.tests.len() > 9 {
         params.max_depth = params.max_depth.min(2); // the oracle tries all trees
     }

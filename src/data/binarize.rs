@@ -3,6 +3,8 @@
 //! *Optimal always means: over the tests offered.* Tests stand in column-then-cut order: columns as in the table; per
 //! column its cuts ascending or its levels in order (subsets by size, then by level), last its test for missing.
 
+use rayon::prelude::*;
+
 use super::dataset::{Column, Dataset, MISSING, Target};
 use super::schema::{Kind, Number};
 use super::thresholds::Ordered;
@@ -81,7 +83,30 @@ pub(super) struct CodedColumn {
     pub(super) passes: Passes,
 }
 
+/// The tests of each column that has any, and whether ordered columns have all their cuts; or why that is not known.
+pub(super) type Coded = std::result::Result<(Vec<CodedColumn>, bool), Stop>;
+
+/// A column before it is decided how many cuts it may have.
+enum Prepared {
+    Nominal(CodedColumn),
+    /// Its cases in order, and whether it has a test for missing values.
+    Ordered {
+        order: Ordered,
+        missing: bool,
+    },
+}
+
+impl Prepared {
+    fn n_cuts(&self) -> usize {
+        match self {
+            Prepared::Nominal(_) => 0,
+            Prepared::Ordered { order, .. } => order.n_cuts(),
+        }
+    }
+}
+
 /// Which tests of a column a cell passes, by its code.
+#[derive(PartialEq, Eq)]
 pub(super) enum Passes {
     /// Code c passes the cuts `c..n_cuts`; [`MISSING`] passes test `n_cuts`, if there is one.
     Cuts(usize),
@@ -111,84 +136,101 @@ impl Binarizer {
         }
     }
 
-    /// The tests of each column that has any, and whether ordered columns have all their cuts.
+    /// The tests of each column that has any, and whether ordered columns have all their cuts. With `parallel`, columns
+    /// are shared out in the rayon pool that this is called in.
     ///
     /// O(n log n) per column. Stops when the budget says so.
-    pub(super) fn code(
-        &self,
-        data: &Dataset,
-        budget: &Budget,
-    ) -> Result<std::result::Result<(Vec<CodedColumn>, bool), Stop>> {
-        let classes = match (self.thresholds, data.target()) {
-            (Thresholds::Mdlp, Target::Classes(codes)) => Some(codes),
-            (Thresholds::Mdlp, _) => {
-                return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
-            }
-            _ => None,
+    pub(super) fn code(&self, data: &Dataset, budget: &Budget, parallel: bool) -> Result<Coded> {
+        if self.thresholds == Thresholds::Mdlp && !matches!(data.target(), Target::Classes(_)) {
+            return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
+        }
+        let prepare = |index: usize| match budget.check() {
+            Ok(()) => self.prepare(data, index).map(Ok),
+            Err(stop) => Ok(Err(stop)),
         };
-        let mut ordered = Vec::new();
-        let mut nominal = Vec::new();
-        for (index, (feature, column)) in data.schema().features.iter().zip(data.columns()).enumerate() {
-            if let Err(stop) = budget.check() {
-                return Ok(Err(stop));
-            }
-            let present = |row: usize| data.count(row) > 0;
-            if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
-                return Err(unseen_error(data, index, row));
-            }
-            if let (Kind::Continuous(number), floats) = (&feature.kind, matches!(**column, Column::Floats(_)))
-                && (*number == Number::Float) != floats
-            {
-                // A table mapped onto another's schema may hold such columns: to predict on, not to learn from.
-                let name = |floats| if floats { "floats" } else { "integers" };
-                return Err(Error::WrongKind {
-                    column: feature.name.clone(),
-                    expected: format!("{}, as the schema says, to search on", name(!floats)),
-                    got: format!("a column of {}", name(floats)),
-                });
-            }
-            match feature.kind {
-                Kind::Nominal(_) => {
-                    nominal.push((index, self.code_nominal(data, index, present)?));
-                }
-                _ => ordered.push((index, Ordered::new(column, present), has_missing(column, present))),
-            }
-        }
-        let fixed: usize = nominal.iter().map(|(_, c)| c.tests.len()).sum::<usize>()
-            + ordered.iter().filter(|(.., missing)| *missing && self.missing == OwnTests::Yes).count();
-        let cuts: Vec<usize> = ordered.iter().map(|(_, order, _)| order.n_cuts()).collect();
-        let most = self.most_cuts(&cuts, fixed);
-        let mut exact = true;
-        let mut coded = nominal;
-        for (index, order, missing) in ordered {
-            if let Err(stop) = budget.check() {
-                return Ok(Err(stop));
-            }
-            let column = &data.columns()[index];
-            let chosen = match (&classes, most) {
-                (Some(classes), _) => {
-                    let mass = |row: usize| data.count(row) as f64 * data.weights().map_or(1.0, |w| w[row]);
-                    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-                    order.mdlp(n_classes, |row| classes[row], mass)
-                }
-                (None, None) => order.all(),
-                (None, Some(most)) => order.quantiles(most, |row| data.count(row)),
+        let n_columns = data.columns().len();
+        let prepared: Result<Vec<_>> = match parallel {
+            true => (0..n_columns).into_par_iter().map(prepare).collect(),
+            false => (0..n_columns).map(prepare).collect(),
+        };
+        let prepared = match prepared?.into_iter().collect::<std::result::Result<Vec<Prepared>, Stop>>() {
+            Ok(prepared) => prepared,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        let fixed = prepared.iter().map(|column| match column {
+            Prepared::Nominal(coded) => coded.tests.len(),
+            Prepared::Ordered { missing, .. } => usize::from(*missing),
+        });
+        let cuts: Vec<usize> = prepared.iter().map(Prepared::n_cuts).collect();
+        let most = self.most_cuts(&cuts, fixed.sum());
+        let cut = |(index, column): (usize, Prepared)| {
+            budget.check()?;
+            let n_cuts = column.n_cuts();
+            let coded = match column {
+                Prepared::Nominal(coded) => coded,
+                Prepared::Ordered { order, missing } => self.cut(data, index, &order, missing, most),
             };
-            exact &= chosen.len() == order.n_cuts();
-            let feature = index as u32;
-            let mut tests: Vec<Test> =
-                chosen.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
-            if missing && self.missing == OwnTests::Yes {
-                tests.push(Test::Missing { feature });
-            }
-            if !tests.is_empty() {
-                let mut codes = vec![MISSING; data.n_rows()];
-                order.code(&chosen, &mut codes);
-                coded.push((index, CodedColumn { tests, codes, passes: Passes::Cuts(chosen.len()) }));
-            }
+            let exact = matches!(coded.passes, Passes::Table(_)) || coded.passes == Passes::Cuts(n_cuts);
+            Ok((coded, exact))
+        };
+        let prepared: Vec<(usize, Prepared)> = prepared.into_iter().enumerate().collect();
+        let coded: std::result::Result<Vec<(CodedColumn, bool)>, Stop> = match parallel {
+            true => prepared.into_par_iter().map(cut).collect(),
+            false => prepared.into_iter().map(cut).collect(),
+        };
+        Ok(coded.map(|coded| {
+            let exact = coded.iter().all(|(_, exact)| *exact);
+            (coded.into_iter().map(|(column, _)| column).filter(|column| !column.tests.is_empty()).collect(), exact)
+        }))
+    }
+
+    /// Sorts an ordered column, codes a nominal one.
+    fn prepare(&self, data: &Dataset, index: usize) -> Result<Prepared> {
+        let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
+        let present = |row: usize| data.count(row) > 0;
+        if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
+            return Err(unseen_error(data, index, row));
         }
-        coded.sort_by_key(|(index, _)| *index);
-        Ok(Ok((coded.into_iter().map(|(_, column)| column).filter(|c| !c.tests.is_empty()).collect(), exact)))
+        if let (Kind::Continuous(number), floats) = (&feature.kind, matches!(**column, Column::Floats(_)))
+            && (*number == Number::Float) != floats
+        {
+            // A table mapped onto another's schema may hold such columns: to predict on, not to learn from.
+            let name = |floats| if floats { "floats" } else { "integers" };
+            return Err(Error::WrongKind {
+                column: feature.name.clone(),
+                expected: format!("{}, as the schema says, to search on", name(!floats)),
+                got: format!("a column of {}", name(floats)),
+            });
+        }
+        Ok(match feature.kind {
+            Kind::Nominal(_) => Prepared::Nominal(self.code_nominal(data, index, present)?),
+            _ => Prepared::Ordered {
+                order: Ordered::new(column, present),
+                missing: self.missing == OwnTests::Yes && has_missing(column, present),
+            },
+        })
+    }
+
+    /// Cuts a sorted column, in at most so many places.
+    fn cut(&self, data: &Dataset, index: usize, order: &Ordered, missing: bool, most: Option<usize>) -> CodedColumn {
+        let (feature, column) = (index as u32, &data.columns()[index]);
+        let cuts = match (self.thresholds, data.target(), most) {
+            (Thresholds::Mdlp, Target::Classes(classes), _) => {
+                let mass = |row: usize| data.count(row) as f64 * data.weights().map_or(1.0, |w| w[row]);
+                let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+                order.mdlp(n_classes, |row| classes[row], mass)
+            }
+            (_, _, None) => order.all(),
+            (_, _, Some(most)) => order.quantiles(most, |row| data.count(row)),
+        };
+        let mut tests: Vec<Test> =
+            cuts.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
+        if missing {
+            tests.push(Test::Missing { feature });
+        }
+        let mut codes = vec![MISSING; data.n_rows()];
+        order.code(&cuts, &mut codes);
+        CodedColumn { tests, codes, passes: Passes::Cuts(cuts.len()) }
     }
 
     /// The most cuts a column may have; `None` for all.

@@ -33,8 +33,15 @@ impl BinaryTable {
     /// Codes the columns, merges equal rows, and drops tests that are constant or repeat an earlier one (or its
     /// complement). The outer result is the call's, the inner one the budget's.
     ///
+    /// With `parallel`, columns are shared out in the rayon pool that this is called in.
+    ///
     /// Complexity: O(n log n) per column, then O(patterns x tests / 64 + bits set).
-    pub fn new(data: &Dataset, binarizer: &Binarizer, budget: &Budget) -> Result<std::result::Result<Self, Stop>> {
+    pub fn new(
+        data: &Dataset,
+        binarizer: &Binarizer,
+        budget: &Budget,
+        parallel: bool,
+    ) -> Result<std::result::Result<Self, Stop>> {
         if !(0..data.n_rows()).any(|row| data.count(row) > 0) {
             let reason = match data.n_rows() {
                 0 => "the table has no row",
@@ -42,7 +49,7 @@ impl BinaryTable {
             };
             return Err(Error::NoCases { reason });
         }
-        let (columns, exact_thresholds) = match binarizer.code(data, budget)? {
+        let (columns, exact_thresholds) = match binarizer.code(data, budget, parallel)? {
             Ok(coded) => coded,
             Err(stop) => return Ok(Err(stop)),
         };

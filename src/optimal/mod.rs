@@ -9,7 +9,7 @@
 //!    it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic et al., *MurTree*, JMLR 2022).
 //!    `bounds` and `cache` cut branches short. Threads share the tests of a node; the incumbent, the bounds and the
 //!    cache are common to all.
-//! 5. `rebuild`: the canonical tree, from least costs.
+//! 5. `rebuild`: the canonical tree, from least costs; `grow` gives it masses and labels.
 //! 6. `anytime`: the incumbent and the bound, at any moment.
 //!
 //! Differences from the paper: costs are integer masses of any number of classes, not counts of two; the similarity
@@ -20,6 +20,7 @@ mod bounds;
 mod branch;
 mod cache;
 mod depth_two;
+mod grow;
 mod pairs;
 mod plain;
 mod problem;
@@ -35,12 +36,11 @@ pub use cache::CacheKind;
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
-use crate::data::binary::ABSENT;
-use crate::data::{Binarizer, BinaryTable, Dataset, OwnTests, Target};
+use crate::data::{Binarizer, BinaryTable, Dataset, Target};
 use crate::error::{Error, Result};
-use crate::objective::{self, Objective, Units};
+use crate::objective::{Objective, Units};
 use crate::threads;
-use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree, Unseen};
+use crate::tree::{Test, Tree, Unseen};
 use anytime::{Anytime, Incumbent, RootWatch};
 use pairs::PairCounts;
 use plain::{Counters, PlainSearch};
@@ -146,6 +146,9 @@ impl Checked {
     }
 }
 
+/// Cells of a table above which sorting its columns is worth a pool of threads.
+const PARALLEL_CELLS: usize = 1 << 19;
+
 /// What a search found.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -188,15 +191,18 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let units = Units::new(data, params.params.node_penalty)?;
     let threads = threads::resolve(params.params.threads);
     let mut stats = BTreeMap::new();
-    let (table, found) = match BinaryTable::new(data, &params.params.binarizer, budget)? {
+    let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
+    let table =
+        threads::with_pool(pool, |threads| BinaryTable::new(data, &params.params.binarizer, budget, threads > 1))?;
+    let (table, found) = match table {
         Err(stop) => (None, Err(stop)),
-        Ok(table) => {
-            let run = Run { data, table: &table, units: &units, params, budget, board, threads };
+        Ok(mut table) => {
+            let run = Run { data, units: &units, params, budget, board, threads };
             let widest = units.total.max((0..data.n_rows()).map(|row| data.count(row)).sum());
             // Four times the total: the depth-two solver adds up four cells and penalties.
             let found = match widest < u64::from(u32::MAX) / 4 {
-                true => run.search::<u32>(&mut stats),
-                false => run.search::<u64>(&mut stats),
+                true => run.search::<u32>(&mut table, &mut stats),
+                false => run.search::<u64>(&mut table, &mut stats),
             };
             (Some(table), found)
         }
@@ -205,19 +211,20 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
         Ok((incumbent, stop)) => (incumbent, stop),
         // Not even the problem could be set up: a leaf is what there is.
         Err(stop) => {
-            let cost = objective::leaf(&root_masses(data, &units)).0;
+            let cost = grow::leaf_cost(data, &units);
             (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
         }
     };
-    let tree = grow(data, table.as_ref(), &units, params, &incumbent.shape)?;
+    let (tests, exact_thresholds) = table.map_or((Vec::new(), false), |table| (table.tests, table.exact_thresholds));
+    let tree = grow::grow(data, &tests, &units, &params.params, &incumbent.shape)?;
     stats.insert("nodes", budget.nodes());
     Ok(Outcome {
         tree,
         objective: units.value(incumbent.cost),
         lower_bound: units.value(incumbent.bound),
         status: stop.map_or(Status::Optimal, Status::from),
-        exact_thresholds: table.as_ref().is_some_and(|table| table.exact_thresholds),
-        tests: table.map_or_else(Vec::new, |table| table.tests),
+        exact_thresholds,
+        tests,
         resolution: units.resolution,
         seconds: budget.seconds(),
         trace: board.trace(),
@@ -227,7 +234,6 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
 
 struct Run<'a> {
     data: &'a Dataset,
-    table: &'a BinaryTable,
     units: &'a Units,
     params: &'a Checked,
     budget: &'a Budget,
@@ -239,13 +245,14 @@ impl Run<'_> {
     /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
     fn search<M: Mass>(
         &self,
+        table: &mut BinaryTable,
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
         let constraints = &self.params.constraints;
         let switches = &self.params.params.switches;
         let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
         let mut ticker = Ticker::new(self.budget);
-        let problem: Problem<M> = Problem::new(self.data, self.table, self.units, constraints.min_leaf, &mut ticker)?;
+        let problem: Problem<M> = Problem::new(self.data, table, self.units, constraints.min_leaf, &mut ticker)?;
         let mut search = PlainSearch {
             problem: &problem,
             budget: self.budget,
@@ -307,72 +314,4 @@ impl<M: Mass> PlainSearch<'_, M> {
         anytime.prove(cost);
         Ok(())
     }
-}
-
-fn root_masses(data: &Dataset, units: &Units) -> Vec<u64> {
-    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
-    if let Target::Classes(classes) = data.target() {
-        for (row, &class) in classes.iter().enumerate() {
-            masses[class as usize] += units.mass(data, row);
-        }
-    }
-    masses
-}
-
-/// Gives a shape its masses, labels and default branches: the tree that users see.
-fn grow(data: &Dataset, table: Option<&BinaryTable>, units: &Units, params: &Checked, shape: &Shape) -> Result<Tree> {
-    let Target::Classes(classes) = data.target() else { unreachable!("checked before the search") };
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let rows: Vec<u32> = (0..data.n_rows() as u32).filter(|&row| data.count(row as usize) > 0).collect();
-    // Whether a column had missing cases in training: if so they fail every value test there.
-    let trained_missing: Vec<bool> = (data.columns().iter().zip(&data.schema().features))
-        .map(|(column, feature)| {
-            let n_levels = feature.kind.levels().len() as u32;
-            rows.iter().any(|&row| column.value(row as usize, n_levels) == crate::data::Value::Missing)
-        })
-        .collect();
-    let fails = params.params.binarizer.missing == OwnTests::No;
-    let mut nodes = Vec::new();
-    let mut todo = vec![(shape, rows, None)];
-    while let Some((shape, rows, parent)) = todo.pop() {
-        let index = nodes.len() as u32;
-        if let Some((parent, branch)) = parent {
-            let Node::Split(split) = &mut nodes[parent] else { unreachable!("parents are splits") };
-            let split: &mut Split = split;
-            split.children[branch] = index;
-        }
-        let mut masses = vec![0u64; n_classes];
-        rows.iter().for_each(|&row| masses[classes[row as usize] as usize] += units.mass(data, row as usize));
-        let (Shape::Split(test, branches), Some(table)) = (shape, table) else {
-            let label = objective::leaf(&masses).1;
-            let masses = masses.iter().map(|&mass| units.value(mass)).collect();
-            nodes.push(Node::Leaf(Leaf::Class { label, masses, empty: false }));
-            continue;
-        };
-        let passes = |&row: &u32| {
-            let pattern = table.pattern_of[row as usize];
-            debug_assert_ne!(pattern, ABSENT);
-            crate::bits::get(table.pattern(pattern as usize), *test as usize)
-        };
-        let (pass, fail): (Vec<u32>, Vec<u32>) = rows.into_iter().partition(passes);
-        let mass = |rows: &[u32]| rows.iter().map(|&row| units.mass(data, row as usize)).sum::<u64>();
-        let (pass_mass, fail_mass) = (mass(&pass), mass(&fail));
-        let question = &table.tests[*test as usize];
-        let default = match question {
-            Test::Missing { .. } => 0,
-            _ if fails || trained_missing[question.feature() as usize] => 1,
-            _ => u32::from(fail_mass > pass_mass),
-        };
-        nodes.push(Node::Split(Split {
-            test: question.clone(),
-            children: [0, 0].into(),
-            masses: [units.value(pass_mass), units.value(fail_mass)].into(),
-            default,
-        }));
-        // A stack: what is pushed last comes first, as preorder wants.
-        todo.push((&branches[1], fail, Some((index as usize, 1))));
-        todo.push((&branches[0], pass, Some((index as usize, 0))));
-    }
-    let policies = Policies { missing: MissingPolicy::Default, unseen: params.params.unseen };
-    Tree::new(data.schema().clone(), policies, nodes)
 }

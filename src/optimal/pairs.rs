@@ -17,6 +17,8 @@ pub(super) struct PairCounts<M> {
     pub(super) block: Range<usize>,
     /// Row-major upper triangle: channels of each pair.
     pairs: Vec<M>,
+    /// The true tests of the row being counted.
+    ones: Vec<u32>,
     n_tests: usize,
     channels: usize,
 }
@@ -24,7 +26,15 @@ pub(super) struct PairCounts<M> {
 impl<M: Mass> PairCounts<M> {
     /// Nothing counted, nothing allocated.
     pub(super) fn new() -> Self {
-        PairCounts { totals: Vec::new(), singles: Vec::new(), block: 0..0, pairs: Vec::new(), n_tests: 0, channels: 0 }
+        PairCounts {
+            totals: Vec::new(),
+            singles: Vec::new(),
+            block: 0..0,
+            pairs: Vec::new(),
+            ones: Vec::new(),
+            n_tests: 0,
+            channels: 0,
+        }
     }
 
     /// How many pairs (g, h) with h > g have g in the block.
@@ -85,14 +95,15 @@ impl<M: Mass> PairCounts<M> {
     ) -> Result<(), Stop> {
         self.reset(problem, block);
         let channels = self.channels;
+        let mut ones = std::mem::take(&mut self.ones);
         for &row in &cases.rows {
-            let ones = problem.ones(row);
+            problem.read_ones(row, &mut ones);
             let in_block = ones.partition_point(|&g| (g as usize) < self.block.start)
                 ..ones.partition_point(|&g| (g as usize) < self.block.end);
             for &(channel, mass) in problem.masses(row) {
                 let channel = channel as usize;
                 self.totals[channel] += mass;
-                for &g in ones {
+                for &g in &ones {
                     self.singles[g as usize * channels + channel] += mass;
                 }
                 for i in in_block.clone() {
@@ -106,6 +117,7 @@ impl<M: Mass> PairCounts<M> {
                 ticker.tick(1 + ones.len() * (1 + in_block.len()) / 2)?;
             }
         }
+        self.ones = ones;
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! The search's view of the data: sparse rows of oriented tests with integer masses.
+//! The search's view of the data: rows of oriented tests with integer masses.
 
 use std::ops::{AddAssign, Sub};
 
@@ -28,7 +28,8 @@ impl Mass for u64 {
 
 /// Distinct rows, each with the mass of its classes.
 ///
-/// Tests are *oriented*: `true` is the rarer side, so that rows are sparse. Channel c < classes holds the mass of class
+/// Tests are *oriented*: `true` is the rarer side, so that rows are sparse. Their true tests are read off the bits
+/// where they are needed: that costs little beside the pairs they make, and lists of them would take far more memory. Channel c < classes holds the mass of class
 /// c; where `min_leaf` matters one more channel holds the number of cases.
 pub(super) struct Problem<M> {
     pub(super) n_tests: usize,
@@ -41,8 +42,7 @@ pub(super) struct Problem<M> {
     words: usize,
     bits: Vec<u64>,
     flipped: Vec<bool>,
-    one_starts: Vec<usize>,
-    ones: Vec<u32>,
+    n_ones: usize,
     mass_starts: Vec<usize>,
     masses: Vec<(u32, M)>,
 }
@@ -56,10 +56,10 @@ pub(super) struct Cases {
 }
 
 impl<M: Mass> Problem<M> {
-    /// Complexity: O(patterns x tests / 64 + tests passed).
+    /// Takes the bits out of `table`. Complexity: O(patterns x tests / 64 + tests passed).
     pub(super) fn new(
         data: &Dataset,
-        table: &BinaryTable,
+        table: &mut BinaryTable,
         units: &Units,
         min_leaf: u64,
         ticker: &mut Ticker,
@@ -73,6 +73,7 @@ impl<M: Mass> Problem<M> {
             ticker.tick(words + n_tests / 4)?;
         }
         let flipped: Vec<bool> = passes.iter().map(|&n| 2 * n as usize > n_rows).collect();
+        let n_ones = passes.iter().map(|&n| (n as usize).min(n_rows - n as usize)).sum();
         let mut flips = vec![0u64; words];
         (0..n_tests).filter(|&t| flipped[t]).for_each(|t| bits::set(&mut flips, t));
         let mut problem = Problem {
@@ -83,18 +84,16 @@ impl<M: Mass> Problem<M> {
             min_leaf,
             node_penalty: units.node_penalty,
             words,
-            bits: Vec::with_capacity(words * n_rows),
+            bits: std::mem::take(&mut table.bits),
             flipped,
-            one_starts: vec![0],
-            ones: Vec::new(),
+            n_ones,
             mass_starts: vec![0],
             masses: Vec::new(),
         };
         for row in 0..n_rows {
-            problem.bits.extend(table.pattern(row).iter().zip(&flips).map(|(bits, flip)| bits ^ flip));
-            problem.ones.extend(bits::ones(&problem.bits[row * words..]).map(|test| test as u32));
-            problem.one_starts.push(problem.ones.len());
-            ticker.tick(words + n_tests / 4)?;
+            let row_bits = &mut problem.bits[row * words..(row + 1) * words];
+            row_bits.iter_mut().zip(&flips).for_each(|(bits, flip)| *bits ^= flip);
+            ticker.tick(words)?;
         }
         let masses = table.class_masses(data, |row| units.mass(data, row));
         let cases = match min_leaf {
@@ -117,10 +116,12 @@ impl<M: Mass> Problem<M> {
         Cases { rows: (0..self.n_rows as u32).collect(), path: Vec::new() }
     }
 
-    /// The oriented tests that a row is on the true side of, ascending.
+    /// Writes to `ones` the oriented tests that a row is on the true side of, ascending.
     #[inline]
-    pub(super) fn ones(&self, row: u32) -> &[u32] {
-        &self.ones[self.one_starts[row as usize]..self.one_starts[row as usize + 1]]
+    pub(super) fn read_ones(&self, row: u32, ones: &mut Vec<u32>) {
+        ones.clear();
+        let start = row as usize * self.words;
+        ones.extend(bits::ones(&self.bits[start..start + self.words]).map(|test| test as u32));
     }
 
     /// The channels of a row with their mass.
@@ -129,9 +130,9 @@ impl<M: Mass> Problem<M> {
         &self.masses[self.mass_starts[row as usize]..self.mass_starts[row as usize + 1]]
     }
 
-    /// How many entries [`Problem::ones`] has over all rows.
+    /// How many true tests all rows have together.
     pub(super) fn n_ones(&self) -> usize {
-        self.ones.len()
+        self.n_ones
     }
 
     /// Which oriented side passes a test in the user's sense.

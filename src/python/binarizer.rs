@@ -110,7 +110,7 @@ impl PyBinarizer {
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
         let data = &data.0;
         let budget = Budget::new(Limits { memory: Some(u64::MAX), ..Limits::default() });
-        let table = py.detach(|| BinaryTable::new(data, &self.0, &budget))?;
+        let table = py.detach(|| BinaryTable::new(data, &self.0, &budget, false))?;
         let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);
         Ok(tests.iter().map(|test| test_words(data.schema(), test)).collect())
     }

@@ -1,13 +1,15 @@
 //! `OptimalResult` and `Progress`.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::tree::PyTree;
+use crate::data::Schema;
 use crate::optimal::{Outcome, Progress};
-use crate::tree::{Tree, test_words};
+use crate::tree::{Test, Tree, test_words};
 
 /// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
 fn gap_of(objective: f64, lower_bound: f64) -> f64 {
@@ -89,14 +91,13 @@ impl PyProgress {
 #[pyclass(frozen, module = "lattree", name = "OptimalResult")]
 pub struct PyOptimalResult {
     tree: Py<PyTree>,
+    tests: Tests,
     #[pyo3(get)]
     objective: f64,
     #[pyo3(get)]
     lower_bound: f64,
     #[pyo3(get)]
     status: String,
-    #[pyo3(get)]
-    tests: Vec<String>,
     #[pyo3(get)]
     exact_thresholds: bool,
     #[pyo3(get)]
@@ -109,15 +110,20 @@ pub struct PyOptimalResult {
     stats: BTreeMap<String, u64>,
 }
 
+/// The tests offered: put into words only when asked for, since there may be hundreds of thousands.
+enum Tests {
+    Offered(Vec<Test>, Arc<Schema>),
+    Words(Vec<String>),
+}
+
 impl PyOptimalResult {
     pub(super) fn new(py: Python<'_>, outcome: Outcome) -> PyResult<Self> {
-        let tests = outcome.tests.iter().map(|test| test_words(outcome.tree.schema(), test)).collect();
         Ok(PyOptimalResult {
+            tests: Tests::Offered(outcome.tests, outcome.tree.schema().clone()),
             tree: Py::new(py, PyTree(outcome.tree))?,
             objective: outcome.objective,
             lower_bound: outcome.lower_bound,
             status: outcome.status.name().into(),
-            tests,
             exact_thresholds: outcome.exact_thresholds,
             resolution: outcome.resolution,
             seconds: outcome.seconds,
@@ -137,6 +143,13 @@ impl PyOptimalResult {
         self.tree.clone_ref(py)
     }
     #[getter]
+    fn tests(&self) -> Vec<String> {
+        match &self.tests {
+            Tests::Offered(tests, schema) => tests.iter().map(|test| test_words(schema, test)).collect(),
+            Tests::Words(words) => words.clone(),
+        }
+    }
+    #[getter]
     fn gap(&self) -> f64 {
         gap_of(self.objective, self.lower_bound)
     }
@@ -150,7 +163,7 @@ impl PyOptimalResult {
         let restore = py.import("lattree._core")?.getattr("_result_from_parts")?;
         let numbers: Numbers = (self.objective, self.lower_bound, self.exact_thresholds, self.resolution, self.seconds);
         let tree = self.tree.get().0.to_json();
-        let parts = (tree, &self.status, numbers, self.tests.clone(), self.trace.clone(), self.stats.clone());
+        let parts = (tree, &self.status, numbers, self.tests(), self.trace.clone(), self.stats.clone());
         Ok((restore, parts.into_pyobject(py)?))
     }
 }
@@ -173,7 +186,7 @@ pub(super) fn _result_from_parts(
         objective,
         lower_bound,
         status,
-        tests,
+        tests: Tests::Words(tests),
         exact_thresholds,
         resolution,
         seconds,

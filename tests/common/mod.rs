@@ -95,8 +95,9 @@ pub fn random_table(random: &mut Random) -> Dataset {
         .collect();
     let counts = random.chance(30).then(|| (0..n_rows).map(|_| random.below(4)).collect::<Vec<u64>>());
     let weights = random.chance(40).then(|| {
-        let palette: &[f64] =
-            random.pick(&[&[0.0, 1.0, 2.0][..], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]]);
+        const PALETTES: [&[f64]; 4] =
+            [&[0.0, 1.0, 2.0], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]];
+        let palette = random.pick(&PALETTES);
         (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
     });
     let target = TargetSchema {
