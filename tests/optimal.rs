@@ -148,3 +148,47 @@ fn errors_of(data: &Dataset, outcome: &Outcome, penalty: f64) -> f64 {
     let nodes = outcome.tree.n_nodes() as u64;
     (wrong + if nodes > 0 { nodes * unit(penalty) } else { 0 }) as f64 * outcome.resolution
 }
+
+/// Whatever stops a search, the tree is valid, costs what is said, and the bound is below the least cost.
+#[test]
+fn limits_leave_a_valid_tree_and_a_true_bound() {
+    let mut stopped = BTreeMap::new();
+    for seed in 0..6_000 {
+        let mut random = Random::new(1_000_000 + seed);
+        let data = random_table(&mut random);
+        let mut params = random_params(&mut random);
+        params.limits = match random.below(8) {
+            0 => Limits { seconds: Some(0.0), ..Limits::default() },
+            1 => Limits { memory: Some(random.below(20_000)), ..Limits::default() },
+            _ => Limits { nodes: Some(random.below(60)), ..Limits::default() },
+        };
+        let levels = [4, 2, 2, 2].map(|n| random.below(n) as usize);
+        let params = variant(levels, &params);
+        let checked = params.clone().checked().expect("good parameters");
+        let budget = checked.budget();
+        if random.chance(5) {
+            budget.cancel();
+        }
+        let Ok(outcome) = search(&data, &checked, &budget, &Board::new()) else {
+            assert!((0..data.n_rows()).all(|row| data.count(row) == 0), "seed {seed}");
+            continue;
+        };
+        *stopped.entry(outcome.status.name()).or_insert(0u64) += 1;
+        let exact = run(&data, &Params { limits: Limits::default(), ..params.clone() });
+        let say = || format!("seed {seed}, {params:?}\n{data:?}\n{outcome:?}");
+        assert!(outcome.lower_bound <= exact.objective && exact.objective <= outcome.objective, "{}", say());
+        assert_eq!(errors_of(&data, &outcome, params.node_penalty), outcome.objective, "{}", say());
+        if outcome.status == Status::Optimal {
+            assert_eq!(outcome.tree, exact.tree, "{}", say());
+        }
+        let nodes = outcome.tree.n_nodes() as u64;
+        assert!(nodes <= params.max_nodes.unwrap_or(u64::MAX), "{}", say());
+        assert!(outcome.tree.depth() <= params.max_depth as usize, "{}", say());
+        for pair in outcome.trace.windows(2) {
+            assert!(pair[0].1 >= pair[1].1 && pair[0].2 <= pair[1].2, "{}", say());
+        }
+    }
+    for status in ["optimal", "node_limit", "time_limit", "interrupted", "memory_limit"] {
+        assert!(stopped.get(status).is_some_and(|&n| n > 20), "{status}: {stopped:?}");
+    }
+}

@@ -359,39 +359,4 @@ mod tests {
             }
         }
     }
-
-    /// `cargo test --release -- --ignored speed --nocapture`
-    #[test]
-    #[ignore = "a measurement"]
-    fn speed() {
-        let mut state = 1u64;
-        let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 40) as f64 / (1u64 << 24) as f64
-        };
-        let rows = 1_000_000;
-        let columns = (0..2).map(|_| Column::Floats((0..rows).map(|_| random()).collect())).collect();
-        let data = table(schema_of(&["petal_length", "petal width"]), columns);
-        // A full tree of depth 5 over random thresholds.
-        fn full(depth: u32, low: f64, high: f64, nodes: &mut Vec<Node>) {
-            let at = nodes.len();
-            nodes.push(sample::leaf(at as u32 % 3));
-            if depth > 0 {
-                let middle = (low + high) / 2.0;
-                full(depth - 1, low, middle, nodes);
-                let right = nodes.len() as u32;
-                full(depth - 1, middle, high, nodes);
-                let test = sample::below(depth % 2, middle);
-                nodes[at] = sample::split(test, &[at as u32 + 1, right], &[1.0, 1.0], 0);
-            }
-        }
-        let mut nodes = Vec::new();
-        full(5, 0.0, 1.0, &mut nodes);
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
-        let start = std::time::Instant::now();
-        let sum: u64 = tree.predict_codes(&data, 0..rows).unwrap().iter().map(|&c| u64::from(c)).sum();
-        let codes = start.elapsed();
-        tree.probabilities(&data, 0..rows).unwrap();
-        println!("codes {codes:?}, probabilities {:?} ({sum})", start.elapsed() - codes);
-    }
 }

@@ -1,0 +1,112 @@
+//! The exact search, from a table of numbers to the canonical tree, and its parts: what binarisation, depth and the
+//! switches cost. One thread, so that runs compare.
+//!
+//! `cargo bench --bench optimal`; with a profiler: `cargo bench --bench optimal -- --profile-time 10`.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use lattree::bits::mix;
+use lattree::budget::{Budget, Limits};
+use lattree::data::{
+    Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
+    Thresholds,
+};
+use lattree::optimal::{Board, CacheKind, Outcome, Params, Switches, search};
+
+fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
+    let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
+    let labels = Labels::Integers(vec![0, 1]);
+    let target = TargetSchema { name: "y".into(), task: Task::Classes(labels), dtype: String::new() };
+    let schema = Schema { features: (0..columns.len()).map(feature).collect(), target: Some(target) };
+    let n_rows = classes.len();
+    let columns = columns.into_iter().map(Column::Floats).collect();
+    Dataset::new(Arc::new(schema), columns, n_rows, Target::Classes(classes.into()), None, None).expect("a good table")
+}
+
+/// Blank-separated 0/1 features, the label first.
+fn murtree(text: &str) -> Dataset {
+    let rows: Vec<Vec<f64>> = text
+        .lines()
+        .map(|line| line.split_ascii_whitespace().map(|cell| cell.parse().expect("a number")).collect())
+        .collect();
+    let columns = (1..rows[0].len()).map(|j| rows.iter().map(|row| row[j]).collect()).collect();
+    table(columns, rows.iter().map(|row| row[0] as u32).collect())
+}
+
+/// Uniform numbers; a class that two of them explain, but for a tenth.
+fn numbers(n_rows: usize, n_columns: usize) -> Dataset {
+    let cell = |row: usize, column: usize| mix((row * n_columns + column) as u64) as f64 / u64::MAX as f64;
+    let columns = (0..n_columns).map(|c| (0..n_rows).map(|row| cell(row, c)).collect()).collect();
+    let class = |row| u32::from((cell(row, 0) > 0.3) ^ (cell(row, 1) > 0.6) ^ mix(row as u64 ^ 7).is_multiple_of(10));
+    table(columns, (0..n_rows).map(class).collect())
+}
+
+fn sets() -> [(&'static str, Dataset); 3] {
+    [
+        ("hepatitis", murtree(include_str!("../tests/data/hepatitis.txt"))),
+        ("vote", murtree(include_str!("../tests/data/vote.txt"))),
+        ("numbers_2000x8", numbers(2_000, 8)),
+    ]
+}
+
+fn run(data: &Dataset, max_depth: u32, switches: Switches) -> Outcome {
+    let binarizer = Binarizer { max_tests: 64, ..Binarizer::default() };
+    let params = Params { max_depth, binarizer, threads: Some(1), switches, ..Params::default() };
+    let params = params.checked().expect("good parameters");
+    search(data, &params, &params.budget(), &Board::new()).expect("a good table")
+}
+
+fn depths(c: &mut Criterion) {
+    for depth in [2, 3, 4] {
+        let mut group = c.benchmark_group(format!("optimal/depth{depth}"));
+        group.sample_size(10);
+        for (name, data) in sets() {
+            group.bench_with_input(BenchmarkId::from_parameter(name), &data, |b, data| {
+                b.iter(|| black_box(run(data, depth, Switches::default())));
+            });
+        }
+    }
+}
+
+fn switches(c: &mut Criterion) {
+    let mut group = c.benchmark_group("optimal/switches_depth3");
+    group.sample_size(10);
+    let data = murtree(include_str!("../tests/data/vote.txt"));
+    let all = Switches::default();
+    for (name, switches) in [
+        ("all", all.clone()),
+        ("no_bounds", Switches { bounds: false, ..all.clone() }),
+        ("no_cache", Switches { cache: CacheKind::Off, ..all.clone() }),
+        ("branch_cache", Switches { cache: CacheKind::Branch, ..all.clone() }),
+        ("no_depth_two", Switches { depth_two: false, ..all }),
+    ] {
+        group.bench_with_input(BenchmarkId::from_parameter(name), &switches, |b, switches| {
+            b.iter(|| black_box(run(&data, 3, switches.clone())));
+        });
+    }
+}
+
+fn binarize(c: &mut Criterion) {
+    let mut group = c.benchmark_group("data/binarize");
+    group.sample_size(10);
+    let data = numbers(100_000, 8);
+    for (name, thresholds) in [("quantile", Thresholds::Quantile), ("mdlp", Thresholds::Mdlp)] {
+        let binarizer = Binarizer { thresholds, max_tests: 64, ..Binarizer::default() };
+        group.bench_with_input(BenchmarkId::new(name, "100000x8"), &binarizer, |b, binarizer| {
+            b.iter(|| BinaryTable::new(&data, binarizer, &Budget::new(Limits::default()), false));
+        });
+    }
+}
+
+fn predict(c: &mut Criterion) {
+    let mut group = c.benchmark_group("tree/predict");
+    group.sample_size(10);
+    let tree = run(&numbers(2_000, 8), 4, Switches::default()).tree;
+    let data = numbers(1_000_000, 8);
+    group.bench_function("1000000_rows_depth4", |b| b.iter(|| black_box(tree.predict_codes(&data, 0..data.n_rows()))));
+}
+
+criterion_group!(benches, depths, switches, binarize, predict);
+criterion_main!(benches);
