@@ -1,5 +1,7 @@
 //! Words of bits: the only home of word kernels (and, later, of SIMD with its scalar twins).
 
+use std::ops::Range;
+
 /// How many 64-bit words hold `n` bits.
 pub fn words(n: usize) -> usize {
     n.div_ceil(64)
@@ -36,8 +38,21 @@ pub fn set_range(bits: &mut [u64], start: usize, end: usize) {
 
 /// The positions of the set bits, ascending.
 pub fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
-    bits.iter().enumerate().flat_map(|(i, &word)| {
-        let mut rest = word;
+    ones_in(bits, 0..64 * bits.len())
+}
+
+/// The positions of the set bits in a range, ascending.
+#[inline]
+pub fn ones_in(bits: &[u64], range: Range<usize>) -> impl Iterator<Item = usize> + '_ {
+    let words = range.start / 64..range.end.div_ceil(64);
+    words.flat_map(move |i| {
+        let mut rest = bits[i];
+        if i == range.start / 64 {
+            rest &= !0 << (range.start % 64);
+        }
+        if 64 * (i + 1) > range.end {
+            rest &= !(!0 << (range.end % 64));
+        }
         std::iter::from_fn(move || {
             let bit = (rest != 0).then(|| rest.trailing_zeros() as usize)?;
             rest &= rest - 1;
@@ -70,6 +85,8 @@ mod tests {
             (start..end).for_each(|i| set(&mut slow, i));
             prop_assert_eq!(&fast, &slow);
             prop_assert_eq!(ones(&fast).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
+            prop_assert_eq!(ones_in(&[!0; 4], start..end).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
+            prop_assert_eq!(ones_in(&fast, end..200).next(), None);
             prop_assert!((0..200).all(|i| get(&fast, i) == (start..end).contains(&i)));
         }
     }

@@ -173,8 +173,8 @@ impl<M: Mass> PlainSearch<'_, M> {
 
     /// An estimate of the pair additions below a node.
     pub(super) fn work(&self, cases: &Cases, depth: u32) -> u64 {
-        let ones = (self.problem.n_ones() / self.problem.n_rows.max(1)) as u64;
-        let node = cases.rows.len() as u64 * (1 + ones * ones / 2) + (self.problem.n_tests as u64).pow(2);
+        let entries = self.problem.mean_entries() as u64;
+        let node = cases.rows.len() as u64 * (1 + entries * entries / 2) + 4 * (self.problem.n_tests as u64).pow(2);
         (0..depth.saturating_sub(2)).fold(node, |work, _| work.saturating_mul(self.problem.n_tests as u64))
     }
 

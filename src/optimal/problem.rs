@@ -1,11 +1,12 @@
 //! The search's view of the data: rows of oriented tests with integer masses.
 
-use std::ops::{AddAssign, Sub};
+use std::ops::{AddAssign, Range, Sub};
 
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::data::{BinaryTable, Dataset};
 use crate::objective::{self, Units};
+use crate::tree::Test;
 
 /// An unsigned integer wide enough for the total mass: u32 where it fits, for half the memory traffic, else u64.
 pub(super) trait Mass: Copy + Default + Ord + AddAssign + Sub<Output = Self> + Into<u64> + Send + Sync {
@@ -28,8 +29,11 @@ impl Mass for u64 {
 
 /// Distinct rows, each with the mass of its classes.
 ///
-/// Tests are *oriented*: `true` is the rarer side, so that rows are sparse. Their true tests are read off the bits
-/// where they are needed: that costs little beside the pairs they make, and lists of them would take far more memory. Channel c < classes holds the mass of class
+/// The cuts of one column are a *chain*: who passes one passes all after it, so a row is told by the first cut it
+/// passes. All other tests are *oriented*: `true` is the rarer side. What a row adds to the counts is then a short list:
+/// the first cut of each chain that it passes, and the other tests it is on the true side of. The list is read off the
+/// bits where it is needed: that costs little beside the pairs it makes.
+/// Channel c < classes holds the mass of class
 /// c; where `min_leaf` matters one more channel holds the number of cases.
 pub(super) struct Problem<M> {
     pub(super) n_tests: usize,
@@ -42,9 +46,34 @@ pub(super) struct Problem<M> {
     words: usize,
     bits: Vec<u64>,
     flipped: Vec<bool>,
-    n_ones: usize,
+    /// Runs of tests that make up all tests: chains of at least two cuts, and other tests.
+    segments: Vec<Segment>,
+    n_entries: usize,
     mass_starts: Vec<usize>,
     masses: Vec<(u32, M)>,
+}
+
+/// A run of tests: the cuts of one column, ascending, or other tests.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Segment {
+    pub(super) tests: Range<usize>,
+    pub(super) is_chain: bool,
+}
+
+/// Chains are what is left of a column's cuts after those that repeat a test of an earlier column are gone.
+fn segments(tests: &[Test]) -> Vec<Segment> {
+    let column = |test: &Test| matches!(test, Test::AtMost { .. }).then(|| test.feature());
+    let mut segments: Vec<Segment> = Vec::new();
+    let mut start = 0;
+    for run in tests.chunk_by(|a, b| column(a).is_some() && column(a) == column(b)) {
+        let (end, is_chain) = (start + run.len(), run.len() > 1);
+        match segments.last_mut() {
+            Some(last) if !(last.is_chain || is_chain) => last.tests.end = end,
+            _ => segments.push(Segment { tests: start..end, is_chain }),
+        }
+        start = end;
+    }
+    segments
 }
 
 /// The cases at a node: rows in ascending order, and the branches taken to get here.
@@ -72,8 +101,19 @@ impl<M: Mass> Problem<M> {
             bits::ones(table.pattern(row)).for_each(|test| passes[test] += 1);
             ticker.tick(words + n_tests / 4)?;
         }
-        let flipped: Vec<bool> = passes.iter().map(|&n| 2 * n as usize > n_rows).collect();
-        let n_ones = passes.iter().map(|&n| (n as usize).min(n_rows - n as usize)).sum();
+        let segments = segments(&table.tests);
+        let mut flipped = vec![false; n_tests];
+        let mut n_entries = 0;
+        for segment in &segments {
+            if segment.is_chain {
+                n_entries += passes[segment.tests.end - 1] as usize; // who passes any cut passes the last
+                continue;
+            }
+            for test in segment.tests.clone() {
+                flipped[test] = 2 * passes[test] as usize > n_rows;
+                n_entries += (passes[test] as usize).min(n_rows - passes[test] as usize);
+            }
+        }
         let mut flips = vec![0u64; words];
         (0..n_tests).filter(|&t| flipped[t]).for_each(|t| bits::set(&mut flips, t));
         let mut problem = Problem {
@@ -86,7 +126,8 @@ impl<M: Mass> Problem<M> {
             words,
             bits: std::mem::take(&mut table.bits),
             flipped,
-            n_ones,
+            segments,
+            n_entries,
             mass_starts: vec![0],
             masses: Vec::new(),
         };
@@ -116,12 +157,22 @@ impl<M: Mass> Problem<M> {
         Cases { rows: (0..self.n_rows as u32).collect(), path: Vec::new() }
     }
 
-    /// Writes to `ones` the oriented tests that a row is on the true side of, ascending.
+    /// Writes to `entries` what a row adds to the counts, ascending: the first cut of each chain that it passes, and the
+    /// other tests that it is on the true side of.
     #[inline]
-    pub(super) fn read_ones(&self, row: u32, ones: &mut Vec<u32>) {
-        ones.clear();
+    pub(super) fn read_entries(&self, row: u32, entries: &mut Vec<u32>) {
+        entries.clear();
         let start = row as usize * self.words;
-        ones.extend(bits::ones(&self.bits[start..start + self.words]).map(|test| test as u32));
+        let bits = &self.bits[start..start + self.words];
+        for segment in &self.segments {
+            let most = if segment.is_chain { 1 } else { usize::MAX };
+            entries.extend(bits::ones_in(bits, segment.tests.clone()).take(most).map(|test| test as u32));
+        }
+    }
+
+    /// Chains and other tests, in order.
+    pub(super) fn segments(&self) -> &[Segment] {
+        &self.segments
     }
 
     /// The channels of a row with their mass.
@@ -130,9 +181,9 @@ impl<M: Mass> Problem<M> {
         &self.masses[self.mass_starts[row as usize]..self.mass_starts[row as usize + 1]]
     }
 
-    /// How many true tests all rows have together.
-    pub(super) fn n_ones(&self) -> usize {
-        self.n_ones
+    /// How many entries a row has, on average.
+    pub(super) fn mean_entries(&self) -> usize {
+        self.n_entries / self.n_rows.max(1)
     }
 
     /// Which oriented side passes a test in the user's sense.
