@@ -1,6 +1,45 @@
-//! # lattree
+//! # lattree: decision trees that are provably best
 //!
-//! Decision trees, three ways: grown greedily, over all feature subsets, or provably optimal.
+//! Trees are grown over one kind of object and asked the same two questions of data: *which cases are here* and *how
+//! good is a test on them*. So there is one data model, one tree model, one notion of cost and bound, one budget (time,
+//! memory, interrupt) and one shape of result; searches do not know each other. So far there is one search:
+//! [`optimal`].
+//!
+//! ```
+//! use std::sync::Arc;
+//! use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+//! use lattree::optimal::{Board, Params, search};
+//!
+//! # fn main() -> lattree::Result<()> {
+//! let age = Feature { name: "age".into(), kind: Kind::Continuous(Number::Integer), dtype: String::new() };
+//! let labels = Labels::Strings(vec!["no".into(), "yes".into()]);
+//! let target = TargetSchema { name: "buys".into(), task: Task::Classes(labels), dtype: String::new() };
+//! let schema = Arc::new(Schema { features: vec![age], target: Some(target) }.checked()?);
+//! let ages = Column::Integers { values: vec![23, 31, 40, 58], missing: None };
+//! let data = Dataset::new(schema, vec![ages], 4, Target::Classes(vec![0, 1, 1, 0].into()), None, None)?;
+//!
+//! let params = Params { max_depth: 2, ..Params::default() }.checked()?;
+//! let found = search(&data, &params, &params.budget(), &Board::new())?;
+//! assert_eq!(found.tree.to_text(None), "age <= 27: no (1)\nage > 27\n|   age <= 49: yes (2)\n|   age > 49: no (1)");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Words
+//!
+//! *case*: a row, as often as its count says. *node*: an internal node. *depth*: splits from root to leaf; 0 is a single
+//! leaf. *test*: a question about one column that a case passes or fails. *mass*: count times weight. *cost*: the mass a
+//! tree gets wrong, and its penalty. *incumbent*: the best tree so far. *lower bound*: what no tree can undercut.
+//! *min_leaf*: the fewest cases in a branch of a split.
+//!
+//! # Map
+//!
+//! ```text
+//! python  ->  optimal  ->  objective, constraint, budget, threads  ->  data, tree  ->  bits, error
+//! ```
+//!
+//! Arrows go one way. [`tree`] does not know how it was grown, [`data`] not who reads it; nothing but the `python`
+//! feature knows Python; only searches start threads.
 
 pub mod bits;
 pub mod budget;

@@ -6,7 +6,7 @@ use lattree::budget::Status;
 use lattree::data::{
     Binarizer, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Thresholds,
 };
-use lattree::optimal::{Board, Params, search};
+use lattree::optimal::{Board, CacheKind, Params, Switches, search};
 
 /// Blank-separated integers, the label first.
 fn read(text: &str) -> Dataset {
@@ -61,4 +61,37 @@ fn vote() {
     let front: Vec<f64> = (0..=15).map(|nodes| errors(&data, 4, Some(nodes))).collect();
     assert!(front.windows(2).all(|pair| pair[0] >= pair[1]), "{front:?}");
     assert_eq!((front[7], front[15]), (errors(&data, 4, Some(7)), 5.0));
+}
+
+/// The oracle is for small tables; on real ones the search is compared with itself, stripped of all it can do without.
+#[test]
+fn switches_do_not_matter_on_real_data() {
+    let sets =
+        [include_str!("data/hepatitis.txt"), include_str!("data/lymph.txt"), include_str!("data/primary-tumor.txt")];
+    for (index, data) in sets.map(read).iter().enumerate() {
+        for (min_leaf, max_nodes, node_penalty) in [
+            (1, None, 0.0),
+            (5, None, 0.0),
+            (20, None, 0.0),
+            (1, Some(4), 0.0),
+            (3, Some(5), 0.0),
+            (1, Some(6), 0.7),
+            (1, None, 1.5),
+        ] {
+            let params =
+                Params { max_depth: 3, max_nodes, min_leaf, node_penalty, threads: Some(1), ..Params::default() };
+            let run = |threads, switches: Switches| {
+                let params = Params { threads: Some(threads), switches, ..params.clone() }.checked().expect("good");
+                search(data, &params, &params.budget(), &Board::new()).expect("a good table")
+            };
+            let plain = run(1, Switches { cache: CacheKind::Off, bounds: false, ..Switches::default() });
+            let default = run(1, Switches::default());
+            let parallel = run(4, Switches { parallel_work: 0, ..Switches::default() });
+            for outcome in [&default, &parallel] {
+                assert_eq!(outcome.status, Status::Optimal);
+                assert_eq!(outcome.objective, plain.objective, "set {index}, {params:?}");
+                assert_eq!(outcome.tree, plain.tree, "set {index}, {params:?}");
+            }
+        }
+    }
 }

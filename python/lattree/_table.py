@@ -34,6 +34,7 @@ __all__ = [
     "Encoded",
     "Target",
     "decode",
+    "decode_target",
     "describe",
     "encode",
     "encode_arrays",

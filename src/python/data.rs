@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::schema::{PySchema, kind_of, number_name, schema_json, schema_of_json, target_schema};
+use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
 use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
 
@@ -138,6 +138,13 @@ impl PyDataset {
     #[getter]
     fn schema(&self) -> PySchema {
         PySchema(self.0.schema().clone())
+    }
+
+    /// What is to be predicted: a polars Series in the values and dtype it came with, or None.
+    #[getter]
+    fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let target = self.encode_target(py)?;
+        target.map(|target| table_module(py)?.getattr("decode_target")?.call1((target,))).transpose()
     }
 
     /// How many rows there are, repetitions not counted.
@@ -375,21 +382,23 @@ impl PyDataset {
             let column = (&feature.name, kind, &feature.dtype, values, missing, feature.kind.levels().to_vec(), unseen);
             columns.append(module.getattr("Column")?.call1(column)?)?;
         }
-        let target = match (data.target(), &data.schema().target) {
-            (Target::None, _) | (_, None) => None,
-            (values, Some(schema)) => {
-                let (kind, values) = match values {
-                    Target::Classes(codes) => ("classes", codes.to_vec().into_pyarray(py).into_any()),
-                    Target::Numbers(numbers) => ("numbers", numbers.to_vec().into_pyarray(py).into_any()),
-                    Target::None => unreachable!("matched above"),
-                };
-                let labels = super::schema::labels_to_list(py, data.schema().labels())?;
-                Some(module.getattr("Target")?.call1((&schema.name, kind, &schema.dtype, values, labels))?)
-            }
-        };
+        let target = self.encode_target(py)?;
         let counts = data.counts().map(|counts| counts.to_vec().into_pyarray(py));
         let weight = data.weights().map(|weight| weight.to_vec().into_pyarray(py));
         module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight))
+    }
+
+    /// `_table.Target` again, if there is one.
+    fn encode_target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(schema) = &self.0.schema().target else { return Ok(None) };
+        let (kind, values) = match self.0.target() {
+            Target::Classes(codes) => ("classes", codes.to_vec().into_pyarray(py).into_any()),
+            Target::Numbers(numbers) => ("numbers", numbers.to_vec().into_pyarray(py).into_any()),
+            Target::None => return Ok(None),
+        };
+        let labels = labels_to_list(py, self.0.schema().labels())?;
+        let target = (&schema.name, kind, &schema.dtype, values, labels);
+        Ok(Some(table_module(py)?.getattr("Target")?.call1(target)?))
     }
 
     /// A table to predict on: a dataset as it is, anything else read by the names that the tree uses.
