@@ -4,6 +4,7 @@
 //! clock and the flags about every tenth of a millisecond, so that a limit or a Ctrl-C is kept within milliseconds at
 //! a cost that cannot be measured.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -107,6 +108,8 @@ pub struct Budget {
     memory_limit: u64,
     nodes: AtomicU64,
     cancelled: AtomicBool,
+    /// Once a worker had to stop, all do: work handed out before then must not start.
+    stopped: OnceLock<Stop>,
 }
 
 impl Budget {
@@ -127,6 +130,7 @@ impl Budget {
             memory_limit: limits.memory.unwrap_or(Self::DEFAULT_MEMORY),
             nodes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
+            stopped: OnceLock::new(),
         }
     }
 
@@ -150,23 +154,32 @@ impl Budget {
         self.memory_limit
     }
 
-    /// Counts one search node.
+    /// Counts one search node. Fails if there are no more, or if any worker had to stop.
     pub fn visit(&self) -> std::result::Result<(), Stop> {
-        match self.nodes.fetch_add(1, Relaxed) < self.node_limit {
-            true => Ok(()),
-            false => Err(Stop::Nodes),
+        match self.stopped.get() {
+            Some(stop) => Err(*stop),
+            None if self.nodes.fetch_add(1, Relaxed) < self.node_limit => Ok(()),
+            None => Err(self.stop(Stop::Nodes)),
         }
     }
 
     /// Fails if the run has to stop. Reads the clock: call it through a [`Ticker`] in loops.
     pub fn check(&self) -> std::result::Result<(), Stop> {
+        if let Some(stop) = self.stopped.get() {
+            return Err(*stop);
+        }
         if self.cancelled.load(Relaxed) {
-            return Err(Stop::Cancelled);
+            return Err(self.stop(Stop::Cancelled));
         }
         match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(Stop::Time),
+            Some(deadline) if Instant::now() >= deadline => Err(self.stop(Stop::Time)),
             _ => Ok(()),
         }
+    }
+
+    /// The first reason to stop is everyone's.
+    fn stop(&self, stop: Stop) -> Stop {
+        *self.stopped.get_or_init(|| stop)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::branch::Watch;
+use super::branch::{Found, Watch};
 use super::plain::PlainSearch;
 use super::problem::{Cases, Mass};
 use super::rebuild::Shape;
@@ -145,14 +145,14 @@ pub(super) struct RootWatch<'a, 'p, M> {
 }
 
 impl<M: Mass> Watch for RootWatch<'_, '_, M> {
-    fn improved(&self, test: usize, branches: [&Cases; 2], share: (u64, u64), cost: u64) {
+    fn improved(&self, root: Found, branches: [&Cases; 2]) {
+        let cost = root.costs.0 + root.costs.1 + self.search.problem.node_penalty;
         if cost >= self.anytime.cost() {
             return;
         }
         // A limit may strike here: then the tree before this one is the best in hand.
-        let branch = |cases: &Cases, nodes: u64| self.search.rebuild(cases, self.depth - 1, nodes);
-        if let (Ok(pass), Ok(fail)) = (branch(branches[0], share.0), branch(branches[1], share.1)) {
-            self.anytime.offer(Shape::Split(test as u32, Box::new([pass, fail])), cost);
+        if let Ok(shape) = self.search.rebuild_below(root, branches, self.depth) {
+            self.anytime.offer(shape, cost);
         }
     }
 

@@ -20,17 +20,18 @@ pub(super) enum Goal {
     First(u64),
 }
 
-/// A root that reached the cost asked for, with the nodes given to its passing and failing branch.
+/// A root, with the nodes given to its passing and failing branch and the least costs of those branches.
 #[derive(Clone, Copy)]
 pub(super) struct Found {
     pub(super) test: usize,
     pub(super) share: (u64, u64),
+    pub(super) costs: (u64, u64),
 }
 
 /// Who wants to know what happens at a node.
 pub(super) trait Watch: Sync {
-    /// A tree of this cost: its root, the cases of its two branches (passing first), and the nodes each may use.
-    fn improved(&self, test: usize, branches: [&Cases; 2], share: (u64, u64), cost: u64);
+    /// A better tree: its root, and the cases of its two branches, passing first.
+    fn improved(&self, root: Found, branches: [&Cases; 2]);
     /// No tree costs less than this.
     fn bounded(&self, bound: u64);
 }
@@ -216,15 +217,15 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
         let Some((values_small, values_large)) = values else { return Ok(()) };
         let passing = search.problem.passing_side(test);
         let (pass, fail) = if passing == small { (values_small, values_large) } else { (values_large, values_small) };
-        let mut least: Option<(u64, (u64, u64))> = None;
+        let mut least: Option<Found> = None;
         for share in shares(self.depth, self.nodes, self.wants_smallest_share()) {
-            let cost = pass[share.0 as usize] + fail[share.1 as usize] + penalty;
-            if least.is_none_or(|(known, _)| cost < known) {
-                least = Some((cost, share));
+            let costs = (pass[share.0 as usize], fail[share.1 as usize]);
+            if least.is_none_or(|known| costs.0 + costs.1 < known.costs.0 + known.costs.1) {
+                least = Some(Found { test, share, costs });
             }
         }
-        if let Some((cost, share)) = least {
-            self.offer(test, sides, share, cost);
+        if let Some(found) = least {
+            self.offer(found, sides);
         }
         Ok(())
     }
@@ -276,14 +277,15 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
                 self.prune(cost + lower[1 - first] + penalty);
                 continue;
             }
-            let cost = cost + solve(1 - first, incumbent - penalty - cost)? + penalty;
-            if cost < incumbent {
-                self.offer(test, sides, share, cost);
-                if let Goal::First(_) = self.goal {
-                    return Ok(());
-                }
-            } else {
-                self.prune(cost);
+            let other = solve(1 - first, incumbent - penalty - cost)?;
+            if cost + other + penalty >= incumbent {
+                self.prune(cost + other + penalty);
+                continue;
+            }
+            let costs = if first == passing { (cost, other) } else { (other, cost) };
+            self.offer(Found { test, share, costs }, sides);
+            if self.wants_smallest_share() {
+                return Ok(());
             }
         }
         Ok(())
@@ -294,22 +296,23 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
         matches!(self.goal, Goal::First(_))
     }
 
-    /// A tree of this exact cost.
-    fn offer(&self, test: usize, sides: &[Cases; 2], share: (u64, u64), cost: u64) {
+    /// A root whose branches were solved.
+    fn offer(&self, root: Found, sides: &[Cases; 2]) {
+        let cost = root.costs.0 + root.costs.1 + self.search.problem.node_penalty;
         if self.prune(cost) {
             return;
         }
-        if let Goal::First(_) = self.goal {
+        if self.wants_smallest_share() {
             let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-            if found.is_none_or(|found| test < found.test) {
-                *found = Some(Found { test, share });
+            if found.is_none_or(|found| root.test < found.test) {
+                *found = Some(root);
             }
             return;
         }
         let improved = cost < self.incumbent.fetch_min(cost, Relaxed);
         if let Some(watch) = self.watch.filter(|_| improved) {
-            let passing = self.search.problem.passing_side(test);
-            watch.improved(test, [&sides[passing], &sides[1 - passing]], share, cost);
+            let passing = self.search.problem.passing_side(root.test);
+            watch.improved(root, [&sides[passing], &sides[1 - passing]]);
         }
     }
 

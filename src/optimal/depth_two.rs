@@ -117,18 +117,16 @@ impl Roots {
 
     /// The least cost of a tree with this root and at most three nodes.
     pub(super) fn cost(&self, test: usize) -> u64 {
-        self.cost_within(test, [1, 1])
+        self.branch_cost(test, 0, 1) + self.branch_cost(test, 1, 1) + self.node_penalty
     }
 
-    /// The least cost of a tree with this root and at most so many further nodes (0 or 1) on its false and true side.
-    pub(super) fn cost_within(&self, test: usize, nodes: [u64; 2]) -> u64 {
-        match self.leaf[test] {
+    /// The least cost of one side of a root, with at most 0 or 1 nodes there.
+    pub(super) fn branch_cost(&self, test: usize, side: usize, nodes: u64) -> u64 {
+        match self.leaf[test][side] {
             // An inadmissible root stays so, whatever its branches.
-            [INADMISSIBLE, _] => INADMISSIBLE,
-            leaf => {
-                let side = |side: usize| if nodes[side] == 0 { leaf[side] } else { self.best[test][side] };
-                side(0) + side(1) + self.node_penalty
-            }
+            INADMISSIBLE => INADMISSIBLE,
+            leaf if nodes == 0 => leaf,
+            _ => self.best[test][side],
         }
     }
 

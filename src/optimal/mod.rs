@@ -301,15 +301,15 @@ impl<M: Mass> PlainSearch<'_, M> {
         let (shape, cost, _) = self.greedy(root, depth, nodes)?;
         anytime.offer(shape, cost);
         if depth > 2 && self.depth_two {
-            let shape = self.rebuild(root, 2, nodes)?;
-            anytime.offer(shape, self.solve(root, 2, nodes, u64::MAX)?);
+            let cost = self.solve(root, 2, nodes, u64::MAX)?;
+            anytime.offer(self.rebuild(root, 2, nodes, cost)?, cost);
         }
         let watch = RootWatch { anytime, search: self, depth };
         let known = anytime.cost();
         // Not below what is known: then that is the least.
         let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);
         anytime.prove(cost);
-        let shape = self.rebuild(root, depth, nodes)?;
+        let shape = self.rebuild(root, depth, nodes, cost)?;
         anytime.replace(shape, cost);
         anytime.prove(cost);
         Ok(())

@@ -20,15 +20,10 @@ pub(super) enum Shape {
 }
 
 impl<M: Mass> PlainSearch<'_, M> {
-    /// The canonical tree over these cases. Its cost is the least; nodes already solved are found in the cache.
-    pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<Shape, Stop> {
+    /// The canonical tree over these cases, given its cost, which is the least.
+    pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
         let (depth, nodes) = usable(depth, nodes);
-        let leaf = self.problem.leaf(&self.problem.totals(cases));
-        if depth == 0 {
-            return Ok(Shape::Leaf);
-        }
-        let cost = self.solve(cases, depth, nodes, u64::MAX)?;
-        if cost == leaf {
+        if cost == self.problem.leaf(&self.problem.totals(cases)) {
             return Ok(Shape::Leaf);
         }
         let found = if self.depth_two && depth <= 2 {
@@ -36,28 +31,37 @@ impl<M: Mass> PlainSearch<'_, M> {
         } else {
             Branching::new(self, cases, depth, nodes, Goal::First(cost), None).first()?
         };
-        let Found { test, share } = found.expect("a cost below that of a leaf is that of some split");
-        let sides = self.problem.split(cases, test);
-        let passing = self.problem.passing_side(test);
-        let pass = self.rebuild(&sides[passing], depth - 1, share.0)?;
-        let fail = self.rebuild(&sides[1 - passing], depth - 1, share.1)?;
-        Ok(Shape::Split(test as u32, Box::new([pass, fail])))
+        let root = found.expect("a cost below that of a leaf is that of some split");
+        let sides = self.problem.split(cases, root.test);
+        let passing = self.problem.passing_side(root.test);
+        self.rebuild_below(root, [&sides[passing], &sides[1 - passing]], depth)
+    }
+
+    /// The canonical tree under a root that was found, given the cases of its branches, passing first.
+    pub(super) fn rebuild_below(&self, root: Found, branches: [&Cases; 2], depth: u32) -> Result<Shape, Stop> {
+        let pass = self.rebuild(branches[0], depth - 1, root.share.0, root.costs.0)?;
+        let fail = self.rebuild(branches[1], depth - 1, root.share.1, root.costs.1)?;
+        Ok(Shape::Split(root.test as u32, Box::new([pass, fail])))
     }
 
     /// [`Branching::first`] for depth one and two, from pair counts.
     fn first_of_depth_two(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Option<Found>, Stop> {
         self.with_scratch(|scratch| {
             self.roots(cases, depth, scratch)?;
+            let roots = &scratch.roots;
             for test in 0..self.problem.n_tests {
                 let passing = self.problem.passing_side(test);
-                let reaches = |share: &(u64, u64)| {
-                    let budgets = if passing == 0 { [share.0, share.1] } else { [share.1, share.0] };
-                    scratch.roots.cost_within(test, budgets) == cost
+                let costs = |share: (u64, u64)| {
+                    (roots.branch_cost(test, passing, share.0), roots.branch_cost(test, 1 - passing, share.1))
+                };
+                let reaches = |&share: &(u64, u64)| {
+                    let (pass, fail) = costs(share);
+                    pass + fail + self.problem.node_penalty == cost
                 };
                 if let Some(share) = shares(depth, nodes, true).find(reaches) {
                     // A test that all cases pass, or all fail, is no split.
                     if self.problem.split(cases, test).iter().all(|side| !side.rows.is_empty()) {
-                        return Ok(Some(Found { test, share }));
+                        return Ok(Some(Found { test, share, costs: costs(share) }));
                     }
                 }
             }
