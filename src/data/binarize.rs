@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::dataset::{Column, Dataset, MISSING, Target};
 use super::schema::{Kind, Number};
 use super::thresholds::Ordered;
-use crate::budget::{Budget, Stop};
+use crate::budget::{Budget, Stop, Ticker};
 use crate::error::{Error, Result};
 use crate::tree::Test;
 
@@ -145,7 +145,7 @@ impl Binarizer {
             return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
         }
         let prepare = |index: usize| match budget.check() {
-            Ok(()) => self.prepare(data, index).map(Ok),
+            Ok(()) => self.prepare(data, index, &mut Ticker::new(budget)),
             Err(stop) => Ok(Err(stop)),
         };
         let n_columns = data.columns().len();
@@ -185,7 +185,12 @@ impl Binarizer {
     }
 
     /// Sorts an ordered column, codes a nominal one.
-    fn prepare(&self, data: &Dataset, index: usize) -> Result<Prepared> {
+    fn prepare(
+        &self,
+        data: &Dataset,
+        index: usize,
+        ticker: &mut Ticker,
+    ) -> Result<std::result::Result<Prepared, Stop>> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         let present = |row: usize| data.count(row) > 0;
         if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
@@ -203,11 +208,11 @@ impl Binarizer {
             });
         }
         Ok(match feature.kind {
-            Kind::Nominal(_) => Prepared::Nominal(self.code_nominal(data, index, present)?),
-            _ => Prepared::Ordered {
-                order: Ordered::new(column, present),
+            Kind::Nominal(_) => Ok(Prepared::Nominal(self.code_nominal(data, index, present)?)),
+            _ => Ordered::new(column, present, ticker).map(|order| Prepared::Ordered {
+                order,
                 missing: self.missing == OwnTests::Yes && has_missing(column, present),
-            },
+            }),
         })
     }
 

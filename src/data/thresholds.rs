@@ -4,6 +4,7 @@
 //! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
 
 use super::dataset::{Column, MISSING};
+use crate::budget::{Stop, Ticker};
 use crate::tree::Threshold;
 
 /// An ordered column: its present cases in ascending order of value.
@@ -34,9 +35,41 @@ fn integer_of(key: u64) -> i64 {
     (key ^ 1 << 63) as i64
 }
 
+/// Sorts in runs and merges them, so that millions of cells can be interrupted.
+fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
+    const RUN: usize = 1 << 16;
+    for run in cells.chunks_mut(RUN) {
+        run.sort_unstable();
+        ticker.tick(50 * run.len())?;
+    }
+    let mut merged = Vec::with_capacity(cells.len());
+    let mut length = RUN;
+    while length < cells.len() {
+        merged.clear();
+        for pair in cells.chunks(2 * length) {
+            let (mut a, mut b) = pair.split_at(length.min(pair.len()));
+            while let ([first_a, rest_a @ ..], [first_b, rest_b @ ..]) = (a, b) {
+                if first_b < first_a {
+                    merged.push(*first_b);
+                    b = rest_b;
+                } else {
+                    merged.push(*first_a);
+                    a = rest_a;
+                }
+            }
+            merged.extend_from_slice(a);
+            merged.extend_from_slice(b);
+            ticker.tick(4 * pair.len())?;
+        }
+        std::mem::swap(cells, &mut merged);
+        length *= 2;
+    }
+    Ok(())
+}
+
 impl Ordered {
     /// Sorts the cases of a column for which `present` holds and which have a value. O(n log n).
-    pub(super) fn new(column: &Column, present: impl Fn(usize) -> bool) -> Self {
+    pub(super) fn new(column: &Column, present: impl Fn(usize) -> bool, ticker: &mut Ticker) -> Result<Self, Stop> {
         let key = |row: usize| match column {
             Column::Floats(values) => (!values[row].is_nan()).then(|| float_key(values[row])),
             Column::Integers { missing: Some(missing), .. } if missing[row] => None,
@@ -45,7 +78,7 @@ impl Ordered {
         };
         let mut cells: Vec<(u64, u32)> =
             (0..column.len()).filter(|&row| present(row)).filter_map(|row| Some((key(row)?, row as u32))).collect();
-        cells.sort_unstable();
+        sort(&mut cells, ticker)?;
         let (mut starts, mut keys) = (Vec::new(), Vec::new());
         for (i, &(key, _)) in cells.iter().enumerate() {
             if keys.last() != Some(&key) {
@@ -54,7 +87,7 @@ impl Ordered {
             }
         }
         starts.push(cells.len() as u32);
-        Ordered { rows: cells.into_iter().map(|(_, row)| row).collect(), starts, keys }
+        Ok(Ordered { rows: cells.into_iter().map(|(_, row)| row).collect(), starts, keys })
     }
 
     /// How many cuts there are between distinct values.
@@ -182,10 +215,27 @@ fn midpoint(below: f64, above: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::{Budget, Limits};
     use proptest::prelude::*;
 
     fn ordered(values: &[f64]) -> Ordered {
-        Ordered::new(&Column::Floats(values.to_vec()), |_| true)
+        order(&Column::Floats(values.to_vec()))
+    }
+
+    fn order(column: &Column) -> Ordered {
+        Ordered::new(column, |_| true, &mut Ticker::new(&Budget::new(Limits::default()))).expect("no limit")
+    }
+
+    #[test]
+    fn many_cells_are_sorted_and_can_be_interrupted() {
+        let mut cells: Vec<(u64, u32)> =
+            (0..300_000u32).map(|row| (crate::bits::mix(u64::from(row)) % 1000, row)).collect();
+        let mut sorted = cells.clone();
+        sorted.sort_unstable();
+        let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
+        assert_eq!(sort(&mut cells.clone(), &mut Ticker::new(&spent)), Err(Stop::Time));
+        assert_eq!(sort(&mut cells, &mut Ticker::new(&Budget::new(Limits::default()))), Ok(()));
+        assert_eq!(cells, sorted);
     }
 
     #[test]
@@ -201,7 +251,7 @@ mod tests {
         }
         let integers = vec![i64::MIN, -3, -2, 1 << 53, (1 << 53) + 1, i64::MAX];
         let column = Column::Integers { values: integers.clone(), missing: None };
-        let order = Ordered::new(&column, |_| true);
+        let order = order(&column);
         for cut in order.all() {
             let Threshold::Integer(t) = order.threshold(&column, cut) else { panic!("an integer column") };
             assert!(integers[cut as usize] <= t && t < integers[cut as usize + 1]);
