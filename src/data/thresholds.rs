@@ -219,10 +219,10 @@ mod tests {
     use proptest::prelude::*;
 
     fn ordered(values: &[f64]) -> Ordered {
-        order(&Column::Floats(values.to_vec()))
+        in_order(&Column::Floats(values.to_vec()))
     }
 
-    fn order(column: &Column) -> Ordered {
+    fn in_order(column: &Column) -> Ordered {
         Ordered::new(column, |_| true, &mut Ticker::new(&Budget::new(Limits::default()))).expect("no limit")
     }
 
@@ -251,7 +251,7 @@ mod tests {
         }
         let integers = vec![i64::MIN, -3, -2, 1 << 53, (1 << 53) + 1, i64::MAX];
         let column = Column::Integers { values: integers.clone(), missing: None };
-        let order = order(&column);
+        let order = in_order(&column);
         for cut in order.all() {
             let Threshold::Integer(t) = order.threshold(&column, cut) else { panic!("an integer column") };
             assert!(integers[cut as usize] <= t && t < integers[cut as usize + 1]);
