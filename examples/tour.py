@@ -1,0 +1,117 @@
+"""A tour of lattree: every public name once. It prints little and asserts a lot, so what it says is true."""
+
+import pickle
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+import lattree
+from lattree import (
+    Binarizer,
+    Dataset,
+    Feature,
+    OptimalResult,
+    OptimalTreeSearch,
+    Progress,
+    Rule,
+    Schema,
+    Tree,
+    datasets,
+)
+
+# A table, and the column to predict. Kinds follow from dtypes; `ordinal` gives text an order, `counts` repeats rows.
+people = pl.DataFrame(
+    {
+        "age": [22, 35, None, 58, 41, 19],
+        "city": ["Bern", "Basel", "Bern", None, "Genf", "Basel"],
+        "size": ["S", "L", "M", "L", "M", "S"],
+        "times": [1, 2, 1, 1, 3, 1],
+        "buys": [False, True, False, True, True, False],
+    }
+)
+data = Dataset(people, "buys", ordinal={"size": ["S", "M", "L"]}, counts="times")
+schema: Schema = data.schema
+assert (schema.feature_names, schema.target, schema.task) == (["age", "city", "size"], "buys", "classes")
+assert (schema.classes, schema.target_dtype) == ([False, True], "Boolean")
+assert data.target is not None
+assert data.target.equals(people["buys"])
+age: Feature = schema.features[0]
+assert (age.name, age.kind, age.number, age.levels, age.dtype) == ("age", "continuous", "integer", [], "Int64")
+
+# A dict of columns is a table too, and so is an array with names for its columns.
+other = Dataset(people.to_dict(), "size", task="classes", nominal=["age"], drop=["city", "buys"], weight="times")
+assert other.schema.features[0].levels == ["19", "22", "35", "41", "58"]
+square = Dataset.from_arrays(np.eye(4), [0, 1, 0, 1], ["p", "q", "r", "s"])
+assert (square.n_rows, square.n_features, len(square)) == (4, 4, 4)
+
+# A second table is mapped onto the first one's schema, by the names of columns and levels.
+again = Dataset(people.head(3).reverse(), like=data)
+assert (again.schema, again.to_polars()["city"].to_list()) == (schema, ["Bern", "Basel", "Bern"])
+with tempfile.TemporaryDirectory() as folder:
+    people.write_csv(csv := Path(folder) / "people.csv")
+    people.write_parquet(parquet := Path(folder) / "people.parquet")
+    people.write_ipc(ipc := Path(folder) / "people.arrow")
+    assert lattree.read_csv(csv, "buys").schema == lattree.read_parquet(parquet, "buys").schema
+    assert lattree.read_ipc(ipc, like=data).schema == schema
+
+# Bundled tables, and parts of a table.
+assert "votes" in {name: datasets.describe(name) for name in datasets.names()}["vote"]
+vote = datasets.load("vote")
+assert vote.to_polars().equals(datasets.load_frame("vote"))
+learn, test = vote.split(0.25, seed=7, stratify=True)
+assert len(learn) + len(test) == sum(len(held_out) for _, held_out in vote.folds(3, seed=7)) == 435
+assert vote.select(["crime", "immigration"]).take(np.arange(10)).n_features == 2
+
+# An exact search, every parameter spelled out. Optimal means: over the tests that the binarizer offers.
+binarizer = Binarizer(thresholds="auto", max_tests=1000, max_thresholds=None, nominal="subsets", missing="own_test")
+search = OptimalTreeSearch(
+    max_depth=2,
+    max_nodes=3,
+    min_leaf=1,
+    objective="errors",
+    node_penalty=0.25,
+    rank="objective",
+    binarizer=binarizer,
+    unseen="missing",
+    time_limit=60.0,
+    node_limit=1_000_000,
+    memory_limit=100_000_000,
+    threads=1,
+)
+result: OptimalResult = search.run(data, on_interrupt="return")
+assert (result.status, result.gap, result.exact_thresholds, result.resolution) == ("optimal", 0.0, True, 0.25)
+assert result.objective == result.lower_bound == result.trace[-1][1]
+assert result.tests == binarizer.tests(data)
+assert result.stats["nodes"] > 0 < result.seconds
+search.cancel()  # stops what this search runs in other threads: nothing here
+
+# A limit is an outcome: the best tree so far, and a bound that holds.
+reports: list[Progress] = []
+hard = OptimalTreeSearch(max_depth=8, time_limit=0.4).run(datasets.load("ionosphere"), progress=reports.append)
+assert (hard.status, 0 <= hard.lower_bound <= hard.objective) == ("time_limit", True)
+assert all(r.seconds > 0 and r.nodes >= 0 and 0 <= r.lower_bound <= (r.objective or 351) for r in reports)
+
+# Trees print, export, come back, and predict in the values of the target.
+tree: Tree = result.tree
+print(f"lattree {lattree.__version__} says:", tree.to_text(max_depth=5), sep="\n")
+assert (tree.depth, tree.n_nodes, tree.n_leaves, tree.features, tree.unseen) == (2, 2, 3, ["age", "city"], "missing")
+rule: Rule = tree.rules()[0]
+assert (rule.conditions, rule.prediction, rule.mass, rule.errors, rule.masses) == (["age <= 20"], False, 1, 0, [1, 0])
+assert tree.to_dot(max_depth=1).startswith("digraph")
+assert Tree.from_json(tree.to_json()) == pickle.loads(pickle.dumps(result)).tree == tree
+assert tree.predict(people).equals(people["buys"])
+assert (tree.predict_proba(data).argmax(axis=1) == people["buys"].to_numpy()).all()
+assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).tolist() == [1, 4]
+
+# Every error is a LattreeError and a ValueError, and says what is wrong.
+for kind, wrong in (
+    (lattree.DataError, lambda: Dataset({"x": [1]}, "y")),
+    (lattree.ParameterError, lambda: OptimalTreeSearch(max_depth=99)),
+    (lattree.TreeError, lambda: Tree.from_json("{}")),
+):
+    try:
+        wrong()
+    except lattree.LattreeError as error:
+        print(f"{kind.__name__}: {error}")
