@@ -49,6 +49,10 @@ fn candidates(data: &Dataset, rows: &[usize], nominal: Nominal, missing: OwnTest
                 let codes = |set: &Vec<Value>| {
                     set.iter().map(|level| if let Value::Level(code) = level { *code } else { 0 }).collect::<Vec<u32>>()
                 };
+                // Whether a cell has a value at all is asked by its own test, if there is one.
+                if missing == OwnTests::Yes {
+                    sets.retain(|set| set.len() < distinct.len());
+                }
                 sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| codes(a).cmp(&codes(b))));
                 all.extend(sets.iter().map(|set| cells.iter().map(|cell| set.contains(cell)).collect()));
             }

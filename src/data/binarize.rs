@@ -272,9 +272,11 @@ impl Binarizer {
         }
         let levels: Vec<u32> = (0..occurs.len() as u32).filter(|&level| occurs[level as usize]).collect();
         let id = index as u32;
+        let own_test = missing && self.missing == OwnTests::Yes;
+        // Whether a case has any level at all: that is its own test's to ask, if there is one.
+        let with_all = missing && !own_test;
         let mut tests: Vec<Test> = match self.nominal {
-            // A column of one level has nothing to tell, unless some cells are missing.
-            Nominal::OneVsRest if levels.len() > 1 || missing => {
+            Nominal::OneVsRest if levels.len() > 1 || with_all => {
                 levels.iter().map(|&level| Test::Is { feature: id, level }).collect()
             }
             Nominal::OneVsRest => Vec::new(),
@@ -288,9 +290,9 @@ impl Binarizer {
                     ),
                 });
             }
-            Nominal::Subsets => subsets(id, &levels, missing),
+            Nominal::Subsets => subsets(id, &levels, with_all),
         };
-        if missing && self.missing == OwnTests::Yes {
+        if own_test {
             tests.push(Test::Missing { feature: id });
         }
         let passes = |value| (0..tests.len() as u32).filter(|&t| tests[t as usize].branch(value) == Some(0)).collect();
@@ -300,12 +302,12 @@ impl Binarizer {
     }
 }
 
-/// All proper non-empty subsets of the levels, by size, then by level. With missing values a subset and its complement
-/// are two tests, since a missing value fails both; the whole set is then a test too.
-fn subsets(feature: u32, levels: &[u32], missing: bool) -> Vec<Test> {
+/// All non-empty subsets of the levels, by size, then by level; the whole set only if asked for. (With missing values a
+/// subset and its complement are two tests, since a missing value fails both.)
+fn subsets(feature: u32, levels: &[u32], with_all: bool) -> Vec<Test> {
     let mut sets: Vec<Vec<u32>> = (1u32..1 << levels.len())
         .map(|set| levels.iter().enumerate().filter(|(i, _)| set >> i & 1 == 1).map(|(_, &level)| level).collect())
-        .filter(|set: &Vec<u32>| missing || set.len() < levels.len())
+        .filter(|set: &Vec<u32>| with_all || set.len() < levels.len())
         .collect();
     sets.sort_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
     sets.into_iter()

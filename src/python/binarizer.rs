@@ -5,6 +5,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::data::PyDataset;
 use super::error::one_of;
+use super::number::Whole;
 use crate::budget::{Budget, Limits};
 use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
 use crate::tree::test_words;
@@ -61,18 +62,23 @@ pub struct PyBinarizer(pub(super) Binarizer);
 #[pymethods]
 impl PyBinarizer {
     #[new]
-    #[pyo3(signature = (*, thresholds="auto", max_tests=1000, max_thresholds=None, nominal="one_vs_rest", missing="own_test"))]
+    #[pyo3(signature = (*, thresholds="auto", max_tests=Whole::from(1000), max_thresholds=None, nominal="one_vs_rest", missing="own_test"))]
+    #[pyo3(
+        text_signature = "(*, thresholds='auto', max_tests=1000, max_thresholds=None, nominal='one_vs_rest', missing='own_test')"
+    )]
     fn new(
         thresholds: &str,
-        max_tests: usize,
-        max_thresholds: Option<usize>,
+        max_tests: Whole,
+        max_thresholds: Option<Whole>,
         nominal: &str,
         missing: &str,
     ) -> PyResult<Self> {
         let binarizer = Binarizer {
             thresholds: choice("thresholds", &THRESHOLDS, thresholds)?,
-            max_tests,
-            max_thresholds,
+            max_tests: max_tests.at_least(1, "max_tests", "at least 1")?,
+            max_thresholds: max_thresholds
+                .map(|n| n.at_least(1, "max_thresholds", "at least 1, or None"))
+                .transpose()?,
             nominal: choice("nominal", &NOMINAL, nominal)?,
             missing: choice("missing", &MISSING, missing)?,
         };
@@ -102,6 +108,15 @@ impl PyBinarizer {
 
     /// The tests a table offers, in the words of its columns: in column-then-cut order, without constant ones and
     /// repetitions.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : Dataset
+    ///     With a target of classes, if thresholds are "mdlp".
+    ///
+    /// Returns
+    /// -------
+    /// list of str
     ///
     /// Raises
     /// ------

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyArrayLike1, PyReadonlyArray1, TypeMustMatch};
+use numpy::{IntoPyArray, PyReadonlyArray1};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
+use super::number::Whole;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
 use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
@@ -174,7 +175,16 @@ impl PyDataset {
     /// ------
     /// IndexError
     ///     A row does not exist.
-    fn take(&self, rows: PyArrayLike1<'_, i64, TypeMustMatch>) -> PyResult<Self> {
+    /// TypeError
+    ///     `rows` are no whole numbers.
+    fn take(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let rows = py.import("numpy")?.getattr("asarray")?.call1((rows,))?;
+        let (kind, length): (String, usize) = (rows.getattr("dtype")?.getattr("kind")?.extract()?, rows.len()?);
+        // A mask or a list of floats is more likely a mistake than a list of rows.
+        if !matches!(kind.as_str(), "i" | "u") && length > 0 {
+            return Err(PyTypeError::new_err("`rows` must be whole numbers; for a mask pass numpy.flatnonzero(mask)"));
+        }
+        let rows: PyReadonlyArray1<'_, i64> = rows.call_method1("astype", ("int64",))?.extract()?;
         let n = self.0.n_rows() as i64;
         let position = |&row: &i64| match row {
             row if (0..n).contains(&row) => Ok(row as usize),
@@ -186,6 +196,11 @@ impl PyDataset {
     }
 
     /// The columns named, in that order, with target, counts and weights.
+    ///
+    /// Parameters
+    /// ----------
+    /// features : sequence of str
+    ///     Names of columns.
     ///
     /// Raises
     /// ------
@@ -210,9 +225,10 @@ impl PyDataset {
     /// -------
     /// tuple of Dataset
     ///     ``(1 - fraction, fraction)``, both in the table's row order and with its schema.
-    #[pyo3(signature = (fraction=0.25, *, seed=0, stratify=true))]
-    fn split(&self, fraction: f64, seed: u64, stratify: bool) -> PyResult<(Self, Self)> {
-        let (learn, test) = self.0.split(fraction, seed, stratify)?;
+    #[pyo3(signature = (fraction=0.25, *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(text_signature = "(self, fraction=0.25, *, seed=0, stratify=True)")]
+    fn split(&self, fraction: f64, seed: Whole, stratify: bool) -> PyResult<(Self, Self)> {
+        let (learn, test) = self.0.split(fraction, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
         Ok((PyDataset(learn), PyDataset(test)))
     }
 
@@ -224,9 +240,11 @@ impl PyDataset {
     ///     From 2 to the number of rows.
     /// seed, stratify
     ///     As in :meth:`split`.
-    #[pyo3(signature = (k=5, *, seed=0, stratify=true))]
-    fn folds(&self, k: usize, seed: u64, stratify: bool) -> PyResult<Vec<(Self, Self)>> {
-        let folds = self.0.folds(k, seed, stratify)?;
+    #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(text_signature = "(self, k=5, *, seed=0, stratify=True)")]
+    fn folds(&self, k: Whole, seed: Whole, stratify: bool) -> PyResult<Vec<(Self, Self)>> {
+        let k = k.at_least(0, "k", "at least 2")?;
+        let folds = self.0.folds(k, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 

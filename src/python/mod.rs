@@ -6,6 +6,7 @@
 mod binarizer;
 mod data;
 mod error;
+mod number;
 mod result;
 mod run;
 mod schema;

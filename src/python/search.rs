@@ -2,12 +2,14 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::binarizer::{PyBinarizer, choice};
 use super::data::PyDataset;
 use super::error::one_of;
+use super::number::Whole;
 use super::result::PyOptimalResult;
 use super::run::{OnInterrupt, interruptible};
 use super::tree::{UNSEEN, unseen_name};
@@ -67,43 +69,43 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=4, max_nodes=None, min_leaf=1, objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, threads=None))]
+    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, threads=None))]
     #[pyo3(
         text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, threads=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
-        max_depth: i64,
-        max_nodes: Option<i64>,
-        min_leaf: i64,
+        max_depth: Whole,
+        max_nodes: Option<Whole>,
+        min_leaf: Whole,
         objective: &str,
         node_penalty: f64,
         rank: Option<Rank>,
         binarizer: Option<PyRef<'_, PyBinarizer>>,
         unseen: &str,
         time_limit: Option<f64>,
-        node_limit: Option<i64>,
-        memory_limit: Option<i64>,
-        threads: Option<i64>,
+        node_limit: Option<Whole>,
+        memory_limit: Option<Whole>,
+        threads: Option<Whole>,
     ) -> PyResult<Self> {
         let rank = rank.map_or_else(|| vec!["objective".into()], Rank::names);
         if rank != ["objective"] {
-            return Err(one_of("rank", &["(\"objective\",)"], &format!("{rank:?}")));
+            return Err(one_of("rank", &["objective"], &rank.join(", ")));
         }
         let params = Params {
-            max_depth: at_least("max_depth", 0, max_depth)? as u32,
-            max_nodes: max_nodes.map(|n| at_least("max_nodes", 0, n)).transpose()?,
-            min_leaf: at_least("min_leaf", 1, min_leaf)?,
+            max_depth: max_depth.at_least(0, "max_depth", "from 0 to 20")?,
+            max_nodes: max_nodes.map(|n| n.at_least(0, "max_nodes", "at least 0")).transpose()?,
+            min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
             objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
             node_penalty,
             binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
             unseen: choice("unseen", &UNSEEN, unseen)?,
             limits: Limits {
                 seconds: time_limit,
-                nodes: node_limit.map(|n| at_least("node_limit", 0, n)).transpose()?,
-                memory: memory_limit.map(|n| at_least("memory_limit", 0, n)).transpose()?,
+                nodes: node_limit.map(|n| n.at_least(0, "node_limit", "at least 0")).transpose()?,
+                memory: memory_limit.map(|n| n.at_least(0, "memory_limit", "at least 0")).transpose()?,
             },
-            threads: threads.map(|n| at_least("threads", 1, n)).transpose()?.map(|n| n as usize),
+            threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
             ..Params::default()
         };
         Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Mutex::default() })
@@ -194,6 +196,9 @@ impl PyOptimalTreeSearch {
     ) -> PyResult<PyOptimalResult> {
         let choices = [("raise", OnInterrupt::Raise), ("return", OnInterrupt::Return)];
         let on_interrupt = choice("on_interrupt", &choices, on_interrupt)?;
+        if progress.is_some_and(|callback| !callback.is_callable()) {
+            return Err(PyTypeError::new_err("`progress` must be callable or None"));
+        }
         let budget = Arc::new(self.params.budget());
         let board = Board::new();
         {
@@ -264,17 +269,6 @@ impl Rank {
         match self {
             Rank::One(name) => vec![name],
             Rank::Several(names) => names,
-        }
-    }
-}
-
-/// A whole number that is not below `least`.
-fn at_least(name: &'static str, least: i64, got: i64) -> PyResult<u64> {
-    match u64::try_from(got) {
-        Ok(value) if got >= least => Ok(value),
-        _ => {
-            Err(crate::Error::InvalidParameter { name, expected: format!("at least {least}"), got: got.to_string() }
-                .into())
         }
     }
 }

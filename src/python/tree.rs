@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::data::PyDataset;
+use super::number::Whole;
 use super::run::by_rows;
 use super::schema::{PySchema, labels_to_list};
 use crate::data::{Labels, Task};
@@ -81,7 +82,7 @@ impl PyRule {
 /// -----
 /// Where values are missing, or levels were never seen: in a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
-/// to the node's heavier child. Levels that the schema does not know follow `unseen`.
+/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]
 #[derive(PartialEq)]
 pub struct PyTree(pub(super) Tree);
@@ -89,6 +90,11 @@ pub struct PyTree(pub(super) Tree);
 #[pymethods]
 impl PyTree {
     /// Read a tree from its JSON.
+    ///
+    /// Parameters
+    /// ----------
+    /// text : str
+    ///     What :meth:`to_json` wrote, by this or an earlier version.
     ///
     /// Raises
     /// ------
@@ -167,6 +173,11 @@ impl PyTree {
 
     /// Predict the share of each class.
     ///
+    /// Parameters
+    /// ----------
+    /// data
+    ///     As in :meth:`predict`.
+    ///
     /// Returns
     /// -------
     /// numpy.ndarray of float64, shape (n_rows, n_classes)
@@ -187,6 +198,11 @@ impl PyTree {
 
     /// Find the leaf of each row.
     ///
+    /// Parameters
+    /// ----------
+    /// data
+    ///     As in :meth:`predict`.
+    ///
     /// Returns
     /// -------
     /// numpy.ndarray of uint32, shape (n_rows,)
@@ -204,14 +220,19 @@ impl PyTree {
     /// max_depth : int or None, default=None
     ///     Deeper parts are left out; a line says how many nodes they have.
     #[pyo3(signature = (*, max_depth=None))]
-    fn to_text(&self, max_depth: Option<usize>) -> String {
-        self.0.to_text(max_depth)
+    fn to_text(&self, max_depth: Option<Whole>) -> PyResult<String> {
+        Ok(self.0.to_text(depth(max_depth)?))
     }
 
     /// The tree in Graphviz's language.
+    ///
+    /// Parameters
+    /// ----------
+    /// max_depth : int or None, default=None
+    ///     Deeper parts are left out; a box says how many nodes they have.
     #[pyo3(signature = (*, max_depth=None))]
-    fn to_dot(&self, max_depth: Option<usize>) -> String {
-        self.0.to_dot(max_depth)
+    fn to_dot(&self, max_depth: Option<Whole>) -> PyResult<String> {
+        Ok(self.0.to_dot(depth(max_depth)?))
     }
 
     /// The tree as JSON: everything, with a format number. Floats survive bit by bit.
@@ -241,6 +262,10 @@ impl PyTree {
         let py = slf.py();
         Ok((py.get_type::<PyTree>().getattr("from_json")?, PyTuple::new(py, [slf.get().0.to_json()])?))
     }
+}
+
+fn depth(max_depth: Option<Whole>) -> crate::Result<Option<usize>> {
+    max_depth.map(|depth| depth.at_least(0, "max_depth", "at least 0, or None")).transpose()
 }
 
 pub(super) const UNSEEN: [(&str, Unseen); 3] =
