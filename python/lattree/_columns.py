@@ -2,8 +2,13 @@
 
 Work on cells is done by polars and numpy; Python loops run over levels only. Levels are compared as text, so that a
 level keeps its identity when a second table stores it as another dtype: whole floats read as the integers they are.
+
+Here and in ``_target``, ``_frames`` and ``_describe`` only those operations of polars are used that need none of its
+threads. Once they have run in a process, a fork of it would wait for them for ever: in `sort`, `unique` (unless it
+maintains the order), `fill_null`, `fill_nan`, `is_in`, `replace_strict`, `dt.replace_time_zone`, `str.to_datetime`, ...
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +28,7 @@ ACCEPTED = "numbers, dates, times, text, categories or booleans"
 
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _DATETIME_TEXT = "%Y-%m-%d %H:%M:%S%.f"  # as many decimals as needed, whatever the time unit
+_TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,9})?)?", re.ASCII)  # a date, or as _DATETIME_TEXT has it
 _WHOLE = 2.0**53  # every float below is exact as an integer
 
 
@@ -130,7 +136,7 @@ def decode_column(column: Column) -> pl.Series:
         return _from_text(text, dtype).gather(codes.set(codes == MISSING, None)).alias(column.name)
     series = pl.Series(column.name, column.values)
     if column.kind == "float":
-        series = series.fill_nan(None)
+        series = series.set(series.is_nan(), None)
         per_second = None if dtype is None else _per_second(dtype)
         if per_second is not None:
             return cast_or_keep((series * per_second).round().cast(pl.Int64), dtype)
@@ -154,7 +160,8 @@ def level_names(name: str, levels: Sequence[Any]) -> list[str]:
         A level is missing, or listed twice.
     """
     given = to_series(name, list(levels))
-    names: list[str | None] = _level_text(given.cast(pl.String) if given.dtype == pl.Null else given).to_list()
+    _check_levels(given)
+    names: list[str | None] = _level_text(given).to_list()
     distinct: dict[str, None] = {}
     for index, level in enumerate(names):
         if level is None:
@@ -180,10 +187,30 @@ def to_floats(series: pl.Series) -> npt.NDArray[np.float64]:
     per_second = _per_second(series.dtype)
     if per_second is not None:
         series = series.to_physical() / per_second
-    series = series.cast(pl.Float64)
-    if series.null_count():
-        series = series.fill_null(float("nan"))
-    return np.ascontiguousarray(series.to_numpy())
+    return np.ascontiguousarray(series.cast(pl.Float64).to_numpy())
+
+
+def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32]]:
+    """Return the values that occur, ascending, and for each cell its place among them, MISSING where it is null.
+
+    Text is in the order of code points, and so are categories, which are returned as text. By Python and numpy, since a
+    forked process cannot use polars' `sort` and `replace_strict` (see the top of this file).
+    Complexity: O(rows) hashing and O(values log values) sorting for text, else O(rows log rows).
+    """
+    dtype = series.dtype
+    if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
+        occurring = series.unique(maintain_order=True).drop_nulls().cast(pl.String)
+        values = pl.Series(series.name, sorted(occurring.to_list()), dtype=pl.String)
+        places = series.cast(pl.Enum(values)).to_physical().cast(pl.UInt32)
+        return values, np.ascontiguousarray(places.set(places.is_null(), MISSING).to_numpy())
+    physical = series.to_physical()
+    present = physical.drop_nulls()
+    wide = str(physical.dtype) in ("Int128", "UInt128")  # numpy has no such integers
+    cells = np.array(present.to_list(), dtype=object) if wide else present.to_numpy()
+    found, inverse = np.unique(cells, return_inverse=True)
+    codes = np.full(len(series), MISSING, dtype=np.uint32)
+    codes[series.is_not_null().to_numpy()] = inverse
+    return pl.Series(series.name, found.tolist(), dtype=physical.dtype).cast(dtype), codes
 
 
 def cast_or_keep(series: pl.Series, dtype: pl.DataType | None) -> pl.Series:
@@ -234,7 +261,8 @@ def _numbers(series: pl.Series, kind: str) -> tuple[npt.NDArray[Any], npt.NDArra
     whole = to_int64(series, f"column {quoted(series.name)}")
     if whole.null_count() == 0:
         return np.ascontiguousarray(whole.to_numpy()), None
-    return np.ascontiguousarray(whole.fill_null(0).to_numpy()), whole.is_null().to_numpy()
+    missing = whole.is_null()
+    return np.ascontiguousarray(whole.set(missing, 0).to_numpy()), missing.to_numpy()
 
 
 def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
@@ -255,13 +283,17 @@ def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
     return instants
 
 
+def _check_levels(series: pl.Series) -> None:
+    """Raise a DataError if the dtype cannot have levels."""
+    if _per_second(series.dtype) is not None or (_number_kind(series) is None and not _is_text(series.dtype)):
+        raise _wrong_dtype(series, "text, numbers or dates where levels are needed; cast it to String")
+
+
 def _level_text(values: pl.Series) -> pl.Series:
     """The names of levels, one per value."""
     dtype = values.dtype
     if isinstance(dtype, pl.Datetime):
         return values.dt.convert_time_zone("UTC").dt.strftime(_DATETIME_TEXT)
-    if _per_second(dtype) is not None or (_number_kind(values) is None and not _is_text(dtype)):
-        raise _wrong_dtype(values, "text, numbers or dates where levels are needed; cast it to String")
     text: pl.Series = values.cast(pl.String)
     if dtype.is_float():
         # 1.0 is the level "1": the same column is integers in one table and floats, for a missing cell, in another.
@@ -278,15 +310,17 @@ def _is_text(dtype: pl.DataType) -> bool:
 def _from_text(text: pl.Series, dtype: pl.DataType | None) -> pl.Series:
     """Level names as values of the dtype they had; as text where that cannot be."""
     if isinstance(dtype, pl.Boolean):
-        return text == "true" if text.is_in(["true", "false"]).all() else text
-    if isinstance(dtype, pl.Datetime):
-        parsed = text.str.to_datetime(_DATETIME_TEXT, time_unit=dtype.time_unit, strict=False)
-        if dtype.time_zone is not None:
-            parsed = parsed.dt.replace_time_zone("UTC").dt.convert_time_zone(dtype.time_zone)
-        return parsed if parsed.null_count() == 0 else text
-    if isinstance(dtype, pl.Date):
-        dates = text.str.to_date("%Y-%m-%d", strict=False)
-        return dates if dates.null_count() == 0 else text
+        return text == "true" if set(text.to_list()) <= {"true", "false"} else text
+    if isinstance(dtype, (pl.Date, pl.Datetime)):
+        names = text.to_list()
+        if not all(map(_TIME.fullmatch, names)):
+            return text
+        try:
+            times = np.array(names, dtype=f"M8[{dtype.time_unit if isinstance(dtype, pl.Datetime) else 'D'}]")
+        except ValueError:  # a 13th month
+            return text
+        parsed: pl.Series = pl.Series(text.name, times.astype(np.int64)).cast(dtype)
+        return parsed if _level_text(parsed).to_list() == names else text
     return cast_or_keep(text, dtype)
 
 
@@ -294,30 +328,19 @@ def _codes(series: pl.Series, levels: list[str] | None) -> tuple[npt.NDArray[np.
     """Codes, levels and unseen levels of a column.
 
     Without `levels`: the levels are those that occur, ascending: numbers, dates and booleans by value, text by code
-    points. Complexity: O(rows) hashing, O(levels log levels) sorting.
+    points. Complexity: that of :func:`distinct_values`.
     """
     if isinstance(series.dtype, pl.Decimal):
         series = series.cast(pl.Float64)
     if series.dtype.is_float():
-        series = series.fill_nan(None) + 0.0  # -0.0 is the level "0"
-    values = series.unique().drop_nulls()
-    if not isinstance(values.dtype, (pl.Categorical, pl.Enum)):
-        values = values.sort()
-    text = _level_text(values)
-    if isinstance(values.dtype, (pl.Categorical, pl.Enum)):
-        order = text.arg_sort()
-        values, text = values.gather(order), text.gather(order)
-    found: list[str] = text.to_list()
+        series = series.set(series.is_nan(), None) + 0.0  # -0.0 is the level "0"
+    _check_levels(series)
+    values, codes = distinct_values(series)
+    found: list[str] = _level_text(values).to_list()
     if levels is None:
-        levels, places, unseen = found, np.arange(len(found)), []
-    else:
-        place = {level: index for index, level in enumerate(levels)}
-        unseen = [level for level in found if level not in place]
-        place |= {level: len(levels) + index for index, level in enumerate(unseen)}
-        places = np.array([place[level] for level in found], dtype=np.int64)
-    if not found:
-        return np.full(len(series), MISSING, dtype=np.uint32), levels, unseen
-    codes = series.to_physical().replace_strict(
-        values.to_physical(), pl.Series(places, dtype=pl.UInt32), default=None, return_dtype=pl.UInt32
-    )
-    return np.ascontiguousarray(codes.fill_null(MISSING).to_numpy()), levels, unseen
+        return codes, found, []
+    place = {level: index for index, level in enumerate(levels)}
+    unseen = [level for level in found if level not in place]
+    place |= {level: len(levels) + index for index, level in enumerate(unseen)}
+    places = np.array([place[level] for level in found] + [MISSING], dtype=np.uint32)
+    return places[np.minimum(codes, len(found))], levels, unseen

@@ -6,7 +6,7 @@ categories that are numbers into plain numbers.
 """
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +32,13 @@ class Frame:
     """pandas categories that are numbers."""
     ordinal: Mapping[str, list[Any]] = field(default_factory=dict)
     """Ordered pandas categories that are numbers, in their order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stream:
+    """An Arrow table as a stream and nothing else; pyarrow's polars converts with threads (see _columns.py)."""
+
+    __arrow_c_stream__: Callable[..., object]
 
 
 def is_pandas(value: Any, cls: str) -> bool:
@@ -62,7 +69,7 @@ def to_frame(table: Any) -> Frame:
         raise TypeError(f"the table is a single Series; pass {ACCEPTED_TABLES}")
     if hasattr(table, "__arrow_c_stream__"):
         try:
-            frame = pl.DataFrame(table)
+            frame = pl.DataFrame(_Stream(table.__arrow_c_stream__))
         except pl.exceptions.DuplicateError as error:
             raise DataError(f"two columns have one name; rename one of them ({error})") from None
         return Frame(frame, frame.height)
@@ -252,7 +259,8 @@ def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]
         return pl.Series(name, list(values), dtype=pl.String), None
     if is_pandas(dtype, "DatetimeTZDtype"):
         values = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        utc = _pandas_column(name, values)[0].dt.replace_time_zone("UTC")
+        naive = _pandas_column(name, values)[0]
+        utc = naive.to_physical().cast(pl.Datetime(getattr(naive.dtype, "time_unit", "us"), "UTC"))
         try:
             return utc.dt.convert_time_zone(str(dtype.tz)), None
         except pl.exceptions.PolarsError:  # a fixed offset, which polars has no time zone for

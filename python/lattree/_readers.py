@@ -49,17 +49,74 @@ def read_csv(
         The file does not exist or cannot be read.
     DataError
         The file is empty or no CSV file, two columns have one name, or as for :class:`Dataset`.
+
+    Notes
+    -----
+    Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
+    survive a fork: start it by "spawn" or "forkserver", or read the file before the fork.
     """
     return Dataset(csv_frame(path, null_values, separator, options), target, **options)
 
 
 def read_parquet(path: FilePath, target: Any = None, **options: Any) -> Dataset:
-    """Read a Parquet file; `target`, `options` and errors as for :func:`read_csv`."""
+    """Read a Parquet file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    target : str, array-like of shape (n_rows,), or None, default=None
+        As for :class:`Dataset`.
+    **options
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like` of :class:`Dataset`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    OSError
+        The file does not exist or cannot be read.
+    DataError
+        The file is empty or no Parquet file, or as for :class:`Dataset`.
+
+    Notes
+    -----
+    Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
+    survive a fork: start it by "spawn" or "forkserver", or read the file before the fork.
+    """
     return Dataset(_read(path, "Parquet", pl.read_parquet), target, **options)
 
 
 def read_ipc(path: FilePath, target: Any = None, **options: Any) -> Dataset:
-    """Read an Arrow IPC file (Feather version 2); `target`, `options` and errors as for :func:`read_csv`."""
+    """Read an Arrow IPC file (Feather version 2).
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    target : str, array-like of shape (n_rows,), or None, default=None
+        As for :class:`Dataset`.
+    **options
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like` of :class:`Dataset`.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    OSError
+        The file does not exist or cannot be read.
+    DataError
+        The file is empty or no Arrow IPC file, or as for :class:`Dataset`.
+
+    Notes
+    -----
+    Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
+    survive a fork: start it by "spawn" or "forkserver", or read the file before the fork.
+    """
     return Dataset(_read(path, "Arrow IPC", pl.read_ipc), target, **options)
 
 

@@ -1,6 +1,5 @@
 """The target, the counts and the weights: what is to be predicted, and how much a case matters."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import cast_or_keep, to_floats, to_int64
+from lattree._columns import cast_or_keep, distinct_values, to_floats, to_int64
 from lattree._core import DataError, ParameterError, Schema
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
 
@@ -56,10 +55,8 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
         task = "numbers" if fractions else "classes"
     if task == "numbers":
         return Target(series.name, task, dtype, _finite(series), [])
-    values = _label_values(series)
-    distinct = values.unique().sort()
-    codes = _positions(values, distinct, range(len(distinct)))
-    return Target(series.name, task, dtype, np.ascontiguousarray(codes.to_numpy()), distinct.to_list())
+    labels, codes = distinct_values(_label_values(series))
+    return Target(series.name, task, dtype, codes, labels.to_list())
 
 
 def encode_target_like(series: pl.Series, schema: Schema) -> Target:
@@ -82,12 +79,12 @@ def encode_target_like(series: pl.Series, schema: Schema) -> Target:
         )
     # A dict compares integers and whole floats exactly.
     place = {label: index for index, label in enumerate(schema.classes)}
-    distinct = values.unique()
-    codes = _positions(values, distinct, [place.get(label) for label in distinct])
-    if codes.null_count():
-        row = codes.is_null().arg_true()[0]
+    distinct, codes = distinct_values(values)
+    places = np.array([place.get(label, -1) for label in distinct.to_list()], dtype=np.int64)[codes]
+    if (places < 0).any():
+        row = int(np.argmax(places < 0))
         raise DataError(f"the target {quoted(name)} is {shown(values[row])} at row {row}; the classes are {classes}")
-    return Target(name, "classes", dtype, np.ascontiguousarray(codes.to_numpy()), schema.classes)
+    return Target(name, "classes", dtype, places.astype(np.uint32), schema.classes)
 
 
 def decode_target(target: Target) -> pl.Series:
@@ -206,11 +203,3 @@ def _label_values(series: pl.Series) -> pl.Series:
 
 def _labels_to_series(labels: Labels) -> pl.Series:
     return pl.Series(labels, dtype=None if labels else pl.String)
-
-
-def _positions(values: pl.Series, distinct: pl.Series, places: Iterable[int | None]) -> pl.Series:
-    """Codes of `values`, where the i-th distinct value has the i-th of `places`."""
-    if len(distinct) == 0:
-        return pl.Series([], dtype=pl.UInt32)
-    codes: pl.Series = values.replace_strict(distinct, pl.Series(places, dtype=pl.UInt32), return_dtype=pl.UInt32)
-    return codes

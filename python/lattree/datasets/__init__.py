@@ -37,6 +37,15 @@ def names() -> list[str]:
 def describe(name: str) -> str:
     """Return one line on what a bundled table holds and where it is from.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    str
+
     Raises
     ------
     ParameterError
@@ -48,10 +57,24 @@ def describe(name: str) -> str:
 def load(name: str) -> Dataset:
     """Return a bundled table with its target, ``class``.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    Dataset
+
     Raises
     ------
     ParameterError
         There is no table of that name; the text lists the names.
+
+    Notes
+    -----
+    Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
+    survive a fork: start it by "spawn" or "forkserver", or load the table before the fork.
 
     Examples
     --------
@@ -65,10 +88,24 @@ def load(name: str) -> Dataset:
 def load_frame(name: str) -> pl.DataFrame:
     """Return a bundled table as a polars frame: nominal columns as String, numbers as integers or floats.
 
+    Parameters
+    ----------
+    name : str
+        One of :func:`names`.
+
+    Returns
+    -------
+    polars.DataFrame
+
     Raises
     ------
     ParameterError
         There is no table of that name; the text lists the names.
+
+    Notes
+    -----
+    Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
+    survive a fork: start it by "spawn" or "forkserver", or load the table before the fork.
     """
     # Through bytes, so that it works from a zip archive too.
     return pl.read_parquet(BytesIO(files(__name__).joinpath(f"{_checked(name)}.parquet").read_bytes()))
