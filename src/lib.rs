@@ -35,11 +35,11 @@
 //! # Map
 //!
 //! ```text
-//! python  ->  optimal  ->  objective, constraint, budget, threads  ->  data, tree  ->  bits, error
+//! python  ->  optimal  ->  objective, constraint, threads  ->  data, tree  ->  budget, bits, error
 //! ```
 //!
-//! Arrows go one way. [`tree`] does not know how it was grown, [`data`] not who reads it; nothing but the `python`
-//! feature knows Python; only searches start threads.
+//! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was
+//! grown, [`data`] not who reads it; nothing but the `python` feature knows Python; only searches start threads.
 
 pub mod bits;
 pub mod budget;

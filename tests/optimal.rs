@@ -38,10 +38,13 @@ fn random_params(random: &mut Random) -> Params {
 /// The levels of one variant: cache, bounds, depth-two solver, threads.
 type Levels = [usize; 4];
 
+/// How many levels each has.
+const LEVELS: Levels = [CacheKind::ALL.len(), 2, 2, 2];
+
 fn variant(levels: Levels, params: &Params) -> Params {
     let [cache, bounds, depth_two, threads] = levels;
-    let caches = [CacheKind::Off, CacheKind::Branch, CacheKind::Cases, CacheKind::CollidingCases];
-    let switches = Switches { cache: caches[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
+    let switches =
+        Switches { cache: CacheKind::ALL[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
     Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
 }
 
@@ -66,11 +69,10 @@ fn every_search_equals_brute_force() {
         }
     });
     let pairs = pairs.into_inner().expect("no panic");
-    let levels = [4, 2, 2, 2];
-    for a in 0..4 {
-        for b in a + 1..4 {
-            for level_a in 0..levels[a] {
-                for level_b in 0..levels[b] {
+    for (a, levels_a) in LEVELS.into_iter().enumerate() {
+        for (b, levels_b) in LEVELS.into_iter().enumerate().skip(a + 1) {
+            for level_a in 0..levels_a {
+                for level_b in 0..levels_b {
                     let seen = pairs.get(&[a, level_a, b, level_b]).copied().unwrap_or(0);
                     assert!(seen > 1000, "factor {a} at {level_a} met factor {b} at {level_b} only {seen} times");
                 }
@@ -122,7 +124,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         say("the tree does not cost what it should")
     );
     for _ in 0..6 {
-        let levels = [4, 2, 2, 2].map(|n| random.below(n) as usize);
+        let levels = LEVELS.map(|n| random.below(n as u64) as usize);
         let outcome = run(&data, &variant(levels, &params));
         check(&outcome, &format!("variant {levels:?}"));
         assert_eq!(outcome.tree, default.tree, "{}", say("another tree"));
@@ -162,7 +164,7 @@ fn limits_leave_a_valid_tree_and_a_true_bound() {
             1 => Limits { memory: Some(random.below(20_000)), ..Limits::default() },
             _ => Limits { nodes: Some(random.below(60)), ..Limits::default() },
         };
-        let levels = [4, 2, 2, 2].map(|n| random.below(n) as usize);
+        let levels = LEVELS.map(|n| random.below(n as u64) as usize);
         let params = variant(levels, &params);
         let checked = params.clone().checked().expect("good parameters");
         let budget = checked.budget();

@@ -2,8 +2,8 @@
 
     python benches/peers/check_optima.py --data DIR --reference FILE [--limit 20] [--depths 3 4]
 
-The reference has the columns ``dataset, max_depth, max_nodes, errors``; a data set is ``murtree/<dataset>*.txt[.gz]`` or
-``contree/<dataset>*.txt[.gz]`` below DIR: blank-separated, the label first. Murtree sets have 0/1 features and are
+The reference has the columns ``dataset, max_depth, max_nodes, errors``; a data set is ``murtree/<dataset>*.txt[.gz]``
+or ``contree/<dataset>*.txt[.gz]`` below DIR: blank-separated, the label first. Murtree sets have 0/1 features and are
 checked at depth 3 without a limit and at greater depth within ``--limit`` seconds each; ConTree sets have real-valued
 features and are reported at depth 2 where all their midpoints make at most ``--most-tests`` tests.
 

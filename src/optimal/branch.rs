@@ -46,7 +46,7 @@ pub(super) struct Branching<'a, 's, M> {
     watch: Option<&'a dyn Watch>,
     /// The least cost found, or the cutoff if none is below it.
     incumbent: AtomicU64,
-    /// The least bound of a test that did not improve on the incumbent (the refined bound of section 4.1).
+    /// The least bound of a test that did not improve on the incumbent (the refined bound, section 4.5.3).
     refined: AtomicU64,
     bounds: BranchBounds,
     done: Vec<AtomicBool>,
@@ -107,7 +107,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
             scratch.counts.count(search.problem, self.cases, 0..search.problem.n_tests, &mut ticker)?;
             let mut order: Vec<usize> = (0..search.problem.n_tests).collect();
             if let (Goal::Cost { leaf, .. }, true) = (self.goal, search.depth_two) {
-                // Dynamic order (section 4.6): by what a tree of depth two with this root costs.
+                // The order of tests (section 4.7 takes them as they come): by the cost of the best tree of depth two.
                 scratch.roots.start(search.problem, &scratch.counts);
                 scratch.roots.improve(search.problem, &scratch.counts, &mut ticker)?;
                 self.incumbent.fetch_min(scratch.roots.values(leaf)[self.nodes.min(3) as usize], Relaxed);

@@ -1,7 +1,7 @@
 //! What is known of sets of cases that were searched before.
 //!
 //! The search looks up a node before it branches and stores what it found. A cache may forget anything at any time: that
-//! costs time, never exactness. To add one: implement [`Cache`] and list it in [`CacheKind`], which feeds the tests.
+//! costs time, never exactness. To add one: implement [`Cache`] and list it in [`CacheKind::ALL`], which feeds the tests.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::Mutex;
@@ -44,6 +44,9 @@ pub enum CacheKind {
 }
 
 impl CacheKind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [CacheKind::Off, CacheKind::Branch, CacheKind::Cases, CacheKind::CollidingCases];
+
     pub(super) fn build(self, n_rows: usize, bytes: u64) -> Box<dyn Cache> {
         match self {
             CacheKind::Off => Box::new(NoCache),

@@ -44,6 +44,8 @@ pub(super) fn grow(data: &Dataset, tests: &[Test], units: &Units, params: &Param
         let test = &tests[*test as usize];
         let (pass, fail): (Vec<u32>, Vec<u32>) =
             rows.into_iter().partition(|&row| test.branch(value(test, row)) == Some(0));
+        let missing =
+            !matches!(test, Test::Missing { .. }) && fail.iter().any(|&row| value(test, row) == Value::Missing);
         let mass = |rows: &[u32]| rows.iter().map(|&row| units.mass(data, row as usize)).sum::<u64>();
         let (pass_mass, fail_mass) = (mass(&pass), mass(&fail));
         let default = match test {
@@ -56,6 +58,7 @@ pub(super) fn grow(data: &Dataset, tests: &[Test], units: &Units, params: &Param
             children: [0, 0].into(),
             masses: [units.value(pass_mass), units.value(fail_mass)].into(),
             default,
+            missing,
         }));
         // A stack: what is pushed last comes first, as preorder wants.
         todo.push((&branches[1], fail, Some((index, 1))));

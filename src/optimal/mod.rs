@@ -185,7 +185,9 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let needs = |got| Error::WrongTarget { search: "OptimalTreeSearch", needs: "classes", got };
     match data.target() {
         Target::Classes(_) => {}
-        Target::Numbers(_) => return Err(needs("numbers (task=\"classes\" reads them as labels)")),
+        Target::Numbers(_) => {
+            return Err(needs("numbers (cast that column to strings or whole numbers to read it as labels)"));
+        }
         Target::None => return Err(needs("absent (name it when you make the dataset)")),
     }
     let units = Units::new(data, params.params.node_penalty)?;

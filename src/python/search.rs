@@ -190,7 +190,7 @@ impl PyOptimalTreeSearch {
     fn run(
         &self,
         py: Python<'_>,
-        data: &PyDataset,
+        data: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
     ) -> PyResult<PyOptimalResult> {
@@ -199,6 +199,12 @@ impl PyOptimalTreeSearch {
         if progress.is_some_and(|callback| !callback.is_callable()) {
             return Err(PyTypeError::new_err("`progress` must be callable or None"));
         }
+        let Ok(data) = data.cast::<PyDataset>() else {
+            let got = data.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
+            )));
+        };
         let budget = Arc::new(self.params.budget());
         let board = Board::new();
         {
@@ -206,7 +212,7 @@ impl PyOptimalTreeSearch {
             running.retain(|budget| budget.strong_count() > 0);
             running.push(Arc::downgrade(&budget));
         }
-        let (data, params) = (&data.0, &self.params);
+        let (data, params) = (&data.get().0, &self.params);
         let outcome =
             interruptible(py, &budget, &board, progress, on_interrupt, || search(data, params, &budget, &board))??;
         PyOptimalResult::new(py, outcome)

@@ -164,7 +164,7 @@ impl Bytes {
         self.int(feature);
         self.list(&split.children, |b, x| b.int(u64::from(*x)));
         self.list(&split.masses, |b, x| b.float(*x));
-        self.int(u64::from(split.default));
+        self.int(u64::from(split.default) | u64::from(split.missing) << 32);
     }
 
     fn leaf(&mut self, leaf: &Leaf) {
@@ -249,6 +249,7 @@ mod tests {
         };
         for other in [
             with_nodes(&|n| split(n, &|s| s.default = 1 - s.default)),
+            with_nodes(&|n| split(n, &|s| s.missing = true)),
             with_nodes(&|n| split(n, &|s| s.masses[0] += 1.0)),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 0 })),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 1 })),

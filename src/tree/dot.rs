@@ -36,7 +36,11 @@ impl Tree {
                 let label = match &self.nodes[parent] {
                     Node::Split(split) => match split.test {
                         Test::EachLevel { feature } => quoted(&level_words(&self.schema, feature, branch)),
-                        _ => if branch == 0 { "yes" } else { "no" }.into(),
+                        _ => {
+                            let answer = if branch == 0 { "yes" } else { "no" };
+                            let or_missing = split.missing && branch == split.default as usize;
+                            if or_missing { quoted(&format!("{answer} or missing")) } else { answer.into() }
+                        }
                     },
                     Node::Leaf(_) => unreachable!("only splits are parents"),
                 };

@@ -55,6 +55,8 @@ struct Written {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     default: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    missing: Option<bool>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     empty: Option<bool>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     mean: Option<Amount>,
@@ -78,11 +80,18 @@ impl TryFrom<Written> for Checked {
                 children: Some(children),
                 masses: Some(masses),
                 default: Some(default),
+                missing,
                 label: None,
                 empty: None,
                 mean: None,
                 mass: None,
-            } => Ok(Checked(Node::Split(Split { test, children, masses: floats(masses), default }))),
+            } => Ok(Checked(Node::Split(Split {
+                test,
+                children,
+                masses: floats(masses),
+                default,
+                missing: missing.unwrap_or(false),
+            }))),
             Written {
                 label: Some(label),
                 masses: Some(masses),
@@ -90,6 +99,7 @@ impl TryFrom<Written> for Checked {
                 test: None,
                 children: None,
                 default: None,
+                missing: None,
                 mean: None,
                 mass: None,
             } => {
@@ -104,6 +114,7 @@ impl TryFrom<Written> for Checked {
                 label: None,
                 masses: None,
                 default: None,
+                missing: None,
                 empty: None,
             } => Ok(Checked(Node::Leaf(Leaf::Number { mean, mass }))),
             _ => Err("a node has the keys test, children, masses, default, or label, masses, or mean, mass"),
@@ -120,6 +131,7 @@ impl From<&Node> for Written {
                 children: Some(split.children.clone()),
                 masses: amounts(&split.masses),
                 default: Some(split.default),
+                missing: split.missing.then_some(true),
                 ..Written::default()
             },
             Node::Leaf(Leaf::Class { label, masses, empty }) => Written {

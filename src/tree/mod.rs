@@ -5,7 +5,7 @@
 //! subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical form on
 //! which equality and hash rest.
 //!
-//! Where missing values go is not part of the words of a condition: see [`MissingPolicy`] and [`Split::default`].
+//! Where training cases without a value took a branch, its condition says so: `age > 30 or missing`.
 //!
 //! To add a kind of test: a variant in [`Test`], its wording in `words.rs`, its check in `validate.rs`, its bytes in
 //! `canonical.rs`, a line in the format history of `json.rs`.
@@ -77,6 +77,8 @@ pub struct Split {
     pub masses: Box<[f64]>,
     /// The branch of a case without a value, under [`MissingPolicy::Default`].
     pub default: u32,
+    /// Whether training cases without a value came here and took the default branch.
+    pub missing: bool,
 }
 
 /// What a leaf predicts.
@@ -271,6 +273,7 @@ mod tests {
             children: [1, 2, 3].into(),
             masses: [1.0, 2.0, 2.0].into(),
             default: 0,
+            missing: false,
         };
         assert_eq!(split.heaviest(), 1);
     }

@@ -222,6 +222,7 @@ mod tests {
             children: [1, 2].into(),
             masses: [1.0, 3.0].into(),
             default: 0,
+            missing: false,
         };
         let with = |masses: [f64; 2]| {
             let split = Split { masses: masses.into(), ..split.clone() };

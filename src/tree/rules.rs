@@ -2,8 +2,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::words::Fact;
+use super::words::{Fact, Said};
 use super::{Leaf, Node, Threshold, Tree};
+use crate::data::Schema;
 
 /// If all conditions hold, the leaf's prediction follows.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,21 +34,23 @@ enum Aspect {
 /// The merged facts on the way to a node, and how to take the last ones back.
 #[derive(Default)]
 struct Path {
-    facts: Vec<(u32, Fact)>,
+    facts: Vec<(u32, Said)>,
     places: FxHashMap<(u32, Aspect), usize>,
     /// Per branch taken: the place it changed, and what was there before.
-    taken: Vec<(usize, Option<Fact>)>,
+    taken: Vec<(usize, Option<Said>)>,
 }
 
 impl Path {
-    fn take(&mut self, feature: u32, fact: Fact) {
+    fn take(&mut self, feature: u32, said: Said) {
         let next = self.facts.len();
-        let place = *self.places.entry((feature, fact.aspect())).or_insert(next);
+        let place = *self.places.entry((feature, said.fact.aspect())).or_insert(next);
         if place == next {
-            self.facts.push((feature, fact));
+            self.facts.push((feature, said));
             self.taken.push((place, None));
         } else {
-            let merged = self.facts[place].1.and(&fact);
+            let before = &self.facts[place].1;
+            let or_missing = before.or_missing && said.or_missing;
+            let merged = Said { fact: before.fact.and(&said.fact), or_missing };
             self.taken.push((place, Some(std::mem::replace(&mut self.facts[place].1, merged))));
         }
     }
@@ -56,12 +59,36 @@ impl Path {
         match self.taken.pop() {
             Some((place, Some(before))) => self.facts[place].1 = before,
             Some((_, None)) => {
-                if let Some((feature, fact)) = self.facts.pop() {
-                    self.places.remove(&(feature, fact.aspect()));
+                if let Some((feature, said)) = self.facts.pop() {
+                    self.places.remove(&(feature, said.fact.aspect()));
                 }
             }
             None => {}
         }
+    }
+
+    /// The facts in words. What all facts on a feature allow, "or missing", is said by each of them; what one of them
+    /// rules out, by none. So `x > 3 or missing` and `x is missing` are `x is missing`.
+    fn words(&self, schema: &Schema) -> Vec<String> {
+        let said = |feature: u32, fact: Fact| {
+            self.places.get(&(feature, fact.aspect())).is_some_and(|&place| self.facts[place].1.fact == fact)
+        };
+        let of = |feature: u32, test: &dyn Fn(&Said) -> bool| {
+            self.facts
+                .iter()
+                .filter(|(f, said)| *f == feature && said.fact.aspect() != Aspect::Missing)
+                .all(|(_, s)| test(s))
+        };
+        let words = |(feature, one): &(u32, Said)| {
+            let is_missing = said(*feature, Fact::Missing(true));
+            let allowed = of(*feature, &|said| said.or_missing);
+            if one.or_missing && is_missing && allowed {
+                return None; // the value test was passed for want of a value
+            }
+            let or_missing = one.or_missing && allowed && !said(*feature, Fact::Missing(false));
+            Some(Said { fact: one.fact.clone(), or_missing }.words(schema, *feature))
+        };
+        self.facts.iter().filter_map(words).collect()
     }
 }
 
@@ -110,10 +137,11 @@ fn below(a: Threshold, b: Threshold) -> bool {
 impl Tree {
     /// One rule per leaf, in preorder.
     ///
-    /// Conditions speak of values; a case that lacks one may reach a leaf whose conditions it does not meet, by the
-    /// tree's policies. A leaf that no value can reach says so: `color in {}`.
+    /// A condition says "or missing" where training cases without a value took its branch; where there were none, a case
+    /// that lacks a value may reach a leaf whose conditions it does not meet, by the tree's policies. A leaf that no
+    /// value can reach says so: `color in {}`.
     ///
-    /// Complexity: O(nodes + length of all conditions).
+    /// Complexity: O(nodes + square of the conditions of a rule).
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules = Vec::new();
         let mut path = Path::default();
@@ -124,11 +152,11 @@ impl Tree {
                 while path.taken.len() >= entry.depth {
                     path.take_back();
                 }
-                path.take(split.test.feature(), Fact::of(&split.test, branch));
+                path.take(split.test.feature(), Said::of(split, branch));
             }
             if let Node::Leaf(leaf) = &self.nodes[entry.node] {
                 rules.push(Rule {
-                    conditions: path.facts.iter().map(|(feature, fact)| fact.words(&self.schema, *feature)).collect(),
+                    conditions: path.words(&self.schema),
                     leaf: entry.node as u32,
                     prediction: leaf.clone(),
                     mass: leaf.mass(),
@@ -160,6 +188,32 @@ mod tests {
         }
         nodes.push(sample::leaf(1));
         Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap()
+    }
+
+    #[test]
+    fn a_missing_value_is_told_apart_as_far_as_the_path_does() {
+        let mut nodes =
+            list(&[sample::below(0, 2.0), sample::below(0, 4.0), Test::Missing { feature: 0 }, sample::below(0, 6.0)])
+                .nodes;
+        for index in [0, 2] {
+            if let Node::Split(split) = &mut nodes[index] {
+                (split.default, split.missing) = (1, true);
+            }
+        }
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        assert_eq!(
+            conditions(&tree),
+            [
+                "petal_length <= 2",
+                "petal_length > 2 and petal_length <= 4",
+                "petal_length is missing",
+                "petal_length > 4 and petal_length is known and petal_length <= 6",
+                "petal_length > 6 and petal_length is known",
+            ]
+        );
+        assert!(tree.to_text(None).contains("petal_length > 2 or missing\n|   petal_length <= 4"));
+        assert!(tree.to_dot(None).contains("label=\"no or missing\""));
+        assert_eq!(Tree::from_json(&tree.to_json()).unwrap(), tree);
     }
 
     #[test]

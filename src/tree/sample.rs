@@ -58,7 +58,7 @@ pub(super) fn class_leaf(label: u32, masses: [f64; 3]) -> Node {
 }
 
 pub(super) fn split(test: Test, children: &[u32], masses: &[f64], default: u32) -> Node {
-    Node::Split(Split { test, children: children.into(), masses: masses.into(), default })
+    Node::Split(Split { test, children: children.into(), masses: masses.into(), default, missing: false })
 }
 
 /// One split; branch b leads to a leaf of class b mod 3 and has mass b + 1; branch 0 is the default.
@@ -167,6 +167,10 @@ fn grow(
         children.push(nodes.len() as u32);
         masses.push(grow(schema, classes, choices, depth - 1, nodes));
     }
+    let missing = !matches!(test, Test::Missing { .. }) && pick(2) == 0;
     nodes[index] = split(test, &children, &masses, default);
+    if let Node::Split(split) = &mut nodes[index] {
+        split.missing = missing;
+    }
     masses.iter().sum()
 }

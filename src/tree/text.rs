@@ -14,8 +14,8 @@ impl Tree {
     ///
     /// In parentheses: the training mass that came to the leaf and, where there are any, the errors among it. Masses
     /// and means have six significant digits, thresholds all. Below `max_depth` splits a subtree becomes
-    /// `... (3 nodes)`. Past 40 levels the depth is written out: `[41] `. Conditions speak of values; where missing
-    /// ones go is said by the tree's policies and, in [`Tree::to_json`], by each node's default branch.
+    /// `... (3 nodes)`. Past 40 levels the depth is written out: `[41] `. A condition ends in "or missing"
+    /// where training cases without a value took its branch.
     ///
     /// No newline at the end. Complexity: O(nodes) lines.
     pub fn to_text(&self, max_depth: Option<usize>) -> String {

@@ -72,6 +72,9 @@ fn check_split(schema: &Schema, split: &Split) -> Check {
     if split.default as usize >= branches {
         return Err(format!("its default branch is {}, its test has {branches} branches", split.default));
     }
+    if split.missing && matches!(split.test, Test::Missing { .. }) {
+        return Err("it asks whether a value is missing, and says that cases did not answer".into());
+    }
     check_masses(&split.masses)
 }
 

@@ -1,7 +1,6 @@
-//! Conditions in the words of the user's columns: `petal width <= 0.8`, `color in {red, blue}`, `age is missing`.
+//! Conditions in the words of the user's columns: `petal width <= 0.8`, `color in {red, blue}`, `age > 30 or missing`.
 //!
-//! A condition speaks of values only; where a missing value goes is said by the tree's policies and each node's
-//! default branch. Names stand as they are, in double quotes with escapes only where a reader could misread them.
+//! A condition says "or missing" where training cases without a value took its branch. Names stand as they are, in double quotes with escapes only where a reader could misread them.
 
 use std::borrow::Cow;
 
@@ -21,6 +20,25 @@ pub(super) enum Fact {
     NotAmong(Vec<u32>),
     /// `x is missing`, or known.
     Missing(bool),
+}
+
+/// What a branch says of one feature, and whether cases without a value took it all the same.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Said {
+    pub fact: Fact,
+    pub or_missing: bool,
+}
+
+impl Said {
+    pub(super) fn of(split: &Split, branch: usize) -> Self {
+        let or_missing = split.missing && branch == split.default as usize;
+        Said { fact: Fact::of(&split.test, branch), or_missing }
+    }
+
+    pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
+        let words = self.fact.words(schema, feature);
+        if self.or_missing { format!("{words} or missing") } else { words }
+    }
 }
 
 impl Fact {
@@ -60,7 +78,7 @@ impl Fact {
 ///
 /// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
 pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
-    Fact::of(&split.test, branch).words(schema, split.test.feature())
+    Said::of(split, branch).words(schema, split.test.feature())
 }
 
 /// The condition under which a case passes a test; for one with a branch per level: `each level of color`.
@@ -183,7 +201,7 @@ mod tests {
 
     fn both(test: Test) -> (String, String) {
         let schema = sample::schema();
-        let split = Split { test, children: [1, 2].into(), masses: [1.0, 1.0].into(), default: 0 };
+        let split = Split { test, children: [1, 2].into(), masses: [1.0, 1.0].into(), default: 0, missing: false };
         (condition(&schema, &split, 0), condition(&schema, &split, 1))
     }
 

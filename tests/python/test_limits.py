@@ -50,7 +50,8 @@ def wide():
 def test_a_limit_of_one_second_on_a_large_table(wide, parameters, errors):
     result, seconds = timed(OptimalTreeSearch(time_limit=1.0, **parameters), wide)
     assert seconds < 1.5
-    assert result.status == "time_limit"
+    # Depth 3 may be proved in time where the machine is fast; depth 5 is far away.
+    assert result.status == "time_limit" or (result.status == "optimal" and parameters["max_depth"] == 3)
     assert result.seconds <= seconds
     assert 0 <= result.lower_bound <= result.objective == errors(wide, result.tree)
     assert result.tree.depth <= parameters["max_depth"]
