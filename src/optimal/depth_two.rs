@@ -45,23 +45,22 @@ impl Roots {
         counts: &PairCounts<M>,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        // Two classes, the usual case, are known at compile time: that halves the time.
-        match problem.channels {
-            2 => self.improve_over::<M, 2>(problem, counts, ticker),
+        // Two classes without counted cases, the usual problem, are known at compile time: a third less time on some sets.
+        match (problem.n_classes, problem.channels) {
+            (2, 2) => self.improve_over::<M, 2>(problem, counts, ticker),
             _ => self.improve_over::<M, 0>(problem, counts, ticker),
         }
     }
 
-    /// `CHANNELS` is that of the problem, or 0 if it is not known.
-    fn improve_over<M: Mass, const CHANNELS: usize>(
+    /// `CLASSES` is how many classes there are and no other channel, or 0 if that is not known.
+    fn improve_over<M: Mass, const CLASSES: usize>(
         &mut self,
         problem: &Problem<M>,
         counts: &PairCounts<M>,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        let known = CHANNELS > 0;
-        let channels = if known { CHANNELS } else { problem.channels };
-        let n_classes = if known && problem.channels == problem.n_classes { CHANNELS } else { problem.n_classes };
+        let (n_classes, channels) =
+            if CLASSES > 0 { (CLASSES, CLASSES) } else { (problem.n_classes, problem.channels) };
         let totals = &counts.totals[..channels];
         for g in counts.block.clone() {
             let single_g = &counts.single(g)[..channels];
