@@ -36,13 +36,14 @@ impl Units {
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
         let total: f64 = rows().map(|row| data.count(row) as f64 * weight(row)).sum();
-        if !total.is_finite() {
+        // Beyond half the greatest float the units below would overflow.
+        if !(2.0 * total).is_finite() {
             let row = rows().max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
             return Err(Error::BadWeight {
                 what: "weight",
                 row,
-                got: weight(row).to_string(),
-                expected: "such that all weights, times their counts, have a finite sum",
+                got: format!("{:?}", weight(row)),
+                expected: "such that all weights, times their counts, sum to less than 8e307",
             });
         }
         let finest = match data.weights() {
@@ -118,6 +119,33 @@ mod tests {
         }
         assert_eq!(power_of_two(-1074), 5e-324);
         assert_eq!(power_of_two(-1022), f64::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn weights_of_any_size_fit_or_are_refused() {
+        use crate::data::{Labels, Schema, Target, TargetSchema, Task};
+        let units = |weights: &[f64]| {
+            let task = Task::Classes(Labels::Booleans(vec![false]));
+            let target = TargetSchema { name: "y".into(), task, dtype: String::new() };
+            let schema = Schema { features: vec![], target: Some(target) };
+            let classes = Target::Classes(vec![0; weights.len()].into());
+            let data = Dataset::new(schema.into(), vec![], weights.len(), classes, None, Some(weights.to_vec()));
+            Units::new(&data.expect("good weights"), 0.0)
+        };
+        for (weights, total) in [
+            (&[1e307, 1.0][..], 1e307),
+            (&[8.9e307, 1e-300], 8.9e307),
+            (&[5e-324, 1e-323], 1.5e-323),
+            (&[f64::MIN_POSITIVE, 1e9], 1e9),
+            (&[0.1, 0.2], 0.1 + 0.2),
+        ] {
+            let units = units(weights).expect("in range");
+            assert!(units.total < 1 << 62);
+            assert!((units.value(units.total) / total - 1.0).abs() < 1e-9, "{weights:?}: {units:?}");
+        }
+        for weights in [&[1e308, 1.0][..], &[f64::MAX, f64::MAX]] {
+            assert!(matches!(units(weights), Err(Error::BadWeight { row: 0 | 1, .. })));
+        }
     }
 
     #[test]

@@ -277,9 +277,27 @@ def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
     if isinstance(series.dtype, pl.Datetime) and (series.dtype.time_zone is None) != (zone is None):
         expected = "without time zone" if zone is None else "with a time zone"
         raise _wrong_dtype(series, f"dates and times {expected}")
-    unit: Any = kind.removeprefix("datetime_")
-    # Cast by way of the unit alone: the time zone only says how an instant is printed.
-    instants: pl.Series = series.cast(pl.Datetime(unit, getattr(series.dtype, "time_zone", None)))
+    return _rescaled(series, kind.removeprefix("datetime_"))
+
+
+def _rescaled(series: pl.Series, unit: Any) -> pl.Series:
+    """Dates or instants in another unit, rounded down; the time zone only says how an instant is printed.
+
+    What is beyond the range of the unit stands at its end, where it compares with a threshold as it did before.
+    """
+    per_second = _PER_SECOND[unit]
+    missing = series.is_null()
+    values = series.to_physical().cast(pl.Int64).set(missing, 0).to_numpy()
+    have = _PER_SECOND[series.dtype.time_unit] if isinstance(series.dtype, pl.Datetime) else None
+    if have is not None and have > per_second:
+        scaled = values // (have // per_second)
+    else:
+        factor = 86_400 * per_second if have is None else per_second // have
+        most = (2**63 - 1) // factor
+        scaled = np.clip(values, -most, most) * factor
+        scaled[values > most] = 2**63 - 1
+        scaled[values < -most] = -(2**63)
+    instants: pl.Series = pl.Series(series.name, scaled).set(missing, None).cast(pl.Datetime(unit))
     return instants
 
 

@@ -4,12 +4,14 @@ import polars as pl
 
 from lattree._core import Dataset, Feature
 from lattree._dtypes import NAMES_SHOWN, quoted
+from lattree._errors import typed
 
 _FEATURES_SHOWN = 20
 _NAME_WIDTH = 32
 _VALUES_WIDTH = 56
 
 
+@typed
 def describe(dataset: Dataset) -> str:
     """Return sizes, kinds, ranges or levels, missing cells and classes of a dataset, in aligned lines.
 

@@ -168,6 +168,10 @@ def _transposed(rows: Sequence[Any]) -> list[Any]:
 
 
 def _list_to_series(name: str, values: list[Any]) -> pl.Series:
+    for row, value in enumerate(values):
+        # Lists of one label each are fine; polars would follow a list within itself for ever.
+        if isinstance(value, (list, tuple)) and any(isinstance(inner, (list, tuple)) for inner in value):
+            raise DataError(f"column {quoted(name)} holds lists of lists at row {row}; expected single values")
     try:
         return _flat(pl.Series(name, values))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):

@@ -16,6 +16,7 @@ from lattree._columns import Column, decode_column, encode_column, encode_column
 from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
+from lattree._errors import typed
 from lattree._frames import Frame, arrays_to_frame, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
@@ -57,6 +58,7 @@ class Encoded:
     weight: npt.NDArray[np.float64] | None
 
 
+@typed
 def encode(
     table: Any,
     target: Any,
@@ -102,6 +104,7 @@ def encode(
     return _encode(to_frame(table), target, task, _as_list(nominal), ordinal, counts, weight, _as_list(drop), schema)
 
 
+@typed
 def encode_arrays(
     X: Any,
     y: Any,
@@ -131,6 +134,7 @@ def encode_arrays(
     return _encode(arrays_to_frame(X, names), y, task, _as_list(nominal), ordinal, counts, weight, [], schema)
 
 
+@typed
 def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> Encoded:
     """Encode the features that a tree asks about; the target and all other columns are ignored.
 
@@ -155,6 +159,7 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> E
     return Encoded(_columns_like(frame.data, schema, set(names)), frame.n_rows, None, None, None)
 
 
+@typed
 def decode(
     columns: list[Column],
     target: Target | None,

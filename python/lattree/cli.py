@@ -125,8 +125,9 @@ def describe(source: Source, target: Target = None, nominal: Nominal = None, dro
 @app.command("datasets")
 def list_datasets() -> None:
     """List the bundled tables."""
-    for name in datasets.names():
-        typer.echo(f"{name:<12} {datasets.describe(name)}")
+    with _user_errors():
+        for name in datasets.names():
+            typer.echo(f"{name:<12} {datasets.describe(name)}")
 
 
 @app.command()

@@ -295,9 +295,15 @@ impl Binarizer {
         if own_test {
             tests.push(Test::Missing { feature: id });
         }
-        let passes = |value| (0..tests.len() as u32).filter(|&t| tests[t as usize].branch(value) == Some(0)).collect();
-        let mut table: Vec<Vec<u32>> = (0..occurs.len() as u32).map(|l| passes(super::Value::Level(l))).collect();
-        table.push(passes(super::Value::Missing));
+        // Per level, and last for a missing value: the tests it passes. A test names the levels that pass.
+        let mut table: Vec<Vec<u32>> = vec![Vec::new(); occurs.len() + 1];
+        for (position, test) in (0u32..).zip(&tests) {
+            match test {
+                Test::Is { level, .. } => table[*level as usize].push(position),
+                Test::In { levels, .. } => levels.iter().for_each(|&level| table[level as usize].push(position)),
+                _ => table[occurs.len()].push(position),
+            }
+        }
         Ok(CodedColumn { codes: codes.clone(), passes: Passes::Table(table), tests })
     }
 }

@@ -205,7 +205,7 @@ impl Dataset {
                     return Err(Error::BadWeight {
                         what: "weight",
                         row,
-                        got: weight.to_string(),
+                        got: format!("{weight:?}"),
                         expected: "finite and not negative",
                     });
                 }

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from lattree import DataError, Dataset, ParameterError, _table
+from lattree import DataError, Dataset, OptimalTreeSearch, ParameterError, _table
 
 MISSING = 2**32 - 1
 NAMED_CATEGORIES = pl.Categorical(pl.Categories("x"))
@@ -148,3 +148,30 @@ class TestLike:
             1,
             MISSING,
         ]
+
+
+class TestFarDates:
+    """A sentinel such as 9999-12-31 does not fit nanoseconds; it still lies after every date that does."""
+
+    @pytest.mark.parametrize("unit", ["ms", "us", "ns"])
+    def test_dates_beyond_the_unit_compare_as_they_should(self, unit):
+        days = [dt.datetime(2020, 1, 1), dt.datetime(2021, 1, 1)]
+        frame = pl.DataFrame({"a": pl.Series(days).cast(pl.Datetime(unit)), "y": [0, 1]})
+        tree = OptimalTreeSearch(max_depth=1).run(Dataset(frame, "y")).tree
+        for given in (
+            [dt.datetime(1, 1, 1), dt.datetime(9999, 12, 31), None],
+            pl.Series([dt.date(1, 1, 1), dt.date(9999, 12, 31), None]),
+        ):
+            assert tree.predict({"a": given}).to_list() == [0, 1, 0]
+
+    def test_what_polars_cannot_print_is_a_data_error(self):
+        far = pl.DataFrame({"a": pl.Series([2**62, 0]).cast(pl.Datetime("us")), "y": [0, 1]})
+        with pytest.raises(DataError, match="polars cannot handle"):
+            Dataset(far, "y", nominal=["a"])
+
+
+def test_a_list_within_itself_is_no_table():
+    rows: list = []
+    rows.append(rows)
+    with pytest.raises(DataError, match="holds lists of lists at row 0"):
+        Dataset.from_arrays(rows, [0])
