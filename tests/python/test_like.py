@@ -165,7 +165,7 @@ class TestFarDates:
             assert tree.predict({"a": given}).to_list() == [0, 1, 0]
 
     def test_what_polars_cannot_print_is_a_data_error(self):
-        far = pl.DataFrame({"a": pl.Series([2**62, 0]).cast(pl.Datetime("us")), "y": [0, 1]})
+        far = pl.DataFrame({"a": pl.Series([2**63 - 1, 0]).cast(pl.Datetime("ms")), "y": [0, 1]})
         with pytest.raises(DataError, match="polars cannot handle"):
             Dataset(far, "y", nominal=["a"])
 
