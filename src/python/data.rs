@@ -39,7 +39,8 @@ use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
 /// Notes
 /// -----
 /// Kinds follow from dtypes: floats, integers, dates and times are continuous (durations and times of day in seconds);
-/// strings, categoricals and booleans nominal; enums ordinal. Null and NaN are missing; infinities are ordinary values.
+/// strings, categoricals and booleans nominal; enums ordinal. Integers and instants are exact; decimals, durations and
+/// times of day are read as 64-bit floats. Null and NaN are missing; infinities are ordinary values.
 /// Complexity: O(cells), plus sorting the distinct levels.
 ///
 /// Raises
