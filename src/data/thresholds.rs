@@ -3,6 +3,10 @@
 //! A column is seen as its cases in ascending order of value. A *cut* is named by the rank of the value below it among
 //! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::ops::Range;
+
 use super::dataset::{Column, MISSING};
 use crate::budget::{Stop, Ticker};
 use crate::tree::Threshold;
@@ -132,11 +136,13 @@ impl Ordered {
         (0..self.n_cuts() as u32).collect()
     }
 
-    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut.
+    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut. Where
+    /// a frequent value makes quantiles coincide, the heaviest parts are halved until there are as many.
     pub(super) fn quantiles(&self, most: usize, mass: impl Fn(usize) -> u64) -> Vec<u32> {
         if self.n_cuts() <= most {
             return self.all();
         }
+        // below[r]: the mass of the values up to rank r.
         let mut below: Vec<u128> = Vec::with_capacity(self.keys.len());
         let mut sum = 0u128;
         for rank in 0..self.keys.len() {
@@ -144,15 +150,22 @@ impl Ordered {
             below.push(sum);
         }
         let parts = most as u128 + 1;
-        let mut cuts: Vec<u32> = (1..parts)
-            .map(|i| {
-                // The first cut with below/sum >= i/parts, or the one before it if that is as near.
-                let at = below.partition_point(|&b| b * parts < i * sum).min(self.n_cuts() - 1);
-                let distance = |cut: usize| (below[cut] * parts).abs_diff(i * sum);
-                if at > 0 && distance(at - 1) <= distance(at) { at as u32 - 1 } else { at as u32 }
-            })
-            .collect();
+        let mut cuts: Vec<u32> = (1..parts).map(|i| nearest(&below, 0..self.keys.len(), i * sum, parts)).collect();
         cuts.dedup();
+        // Parts of at least two values, by mass; of equal ones the first.
+        let part = |start: usize, end: usize| {
+            let before = if start == 0 { 0 } else { below[start - 1] };
+            (end - start > 1).then(|| (below[end - 1] - before, Reverse(start), end))
+        };
+        let ends = cuts.iter().map(|&cut| cut as usize + 1).chain([self.keys.len()]);
+        let starts = [0].into_iter().chain(cuts.iter().map(|&cut| cut as usize + 1));
+        let mut heap: BinaryHeap<_> = starts.zip(ends).filter_map(|(start, end)| part(start, end)).collect();
+        while let Some((mass, Reverse(start), end)) = heap.pop().filter(|_| cuts.len() < most) {
+            let cut = nearest(&below, start..end, 2 * below[end - 1] - mass, 2);
+            cuts.push(cut);
+            heap.extend([part(start, cut as usize + 1), part(cut as usize + 1, end)].into_iter().flatten());
+        }
+        cuts.sort_unstable();
         cuts
     }
 
@@ -197,6 +210,15 @@ impl Ordered {
         cuts.sort_unstable();
         cuts
     }
+}
+
+/// The cut between values of these ranks with the mass below it nearest to `target / parts`; ties: the lower cut.
+fn nearest(below: &[u128], ranks: Range<usize>, target: u128, parts: u128) -> u32 {
+    let last = ranks.end - 2;
+    let at = ranks.start + below[ranks.clone()].partition_point(|&b| b * parts < target);
+    let at = at.min(last);
+    let distance = |cut: usize| (below[cut] * parts).abs_diff(target);
+    if at > ranks.start && distance(at - 1) <= distance(at) { at as u32 - 1 } else { at as u32 }
 }
 
 /// The class entropy of a set, times its mass, in bits.
@@ -264,6 +286,10 @@ mod tests {
         assert_eq!(ordered(&values).quantiles(3, |_| 1), [24, 49, 74]);
         assert_eq!(ordered(&values).quantiles(1, |row| if row < 10 { 100 } else { 1 }), [4]);
         assert_eq!(ordered(&[1.0, 1.0, 2.0]).quantiles(5, |_| 1), [0]);
+        // Nine tenths are 0: the rest is cut all the same, in halves.
+        let skewed: Vec<f64> = (0..100).map(|i| f64::from((i - 89).max(0))).collect();
+        assert_eq!(ordered(&skewed).quantiles(3, |_| 1), [0, 2, 5]);
+        assert_eq!(ordered(&skewed).quantiles(9, |_| 1).len(), 9);
     }
 
     #[test]

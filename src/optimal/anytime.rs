@@ -142,6 +142,8 @@ pub(super) struct RootWatch<'a, 'p, M> {
     pub(super) anytime: &'a Anytime<'a>,
     pub(super) search: &'a PlainSearch<'p, M>,
     pub(super) depth: u32,
+    /// Whether bounds at this depth are bounds on all trees asked for.
+    pub(super) proves: bool,
 }
 
 impl<M: Mass> Watch for RootWatch<'_, '_, M> {
@@ -157,6 +159,8 @@ impl<M: Mass> Watch for RootWatch<'_, '_, M> {
     }
 
     fn bounded(&self, bound: u64) {
-        self.anytime.prove(bound);
+        if self.proves {
+            self.anytime.prove(bound);
+        }
     }
 }

@@ -4,7 +4,7 @@
 //!
 //! 1. [`crate::data::BinaryTable`]: columns become 0/1 tests; equal rows merge; repeated tests go.
 //! 2. `problem`: masses become integers, tests are oriented so that rows are sparse.
-//! 3. `start`: a greedy tree, then the best tree of depth two, give a first upper bound.
+//! 3. `start`: a greedy tree, then the best trees of depth two, three and so on give upper bounds.
 //! 4. `plain`, `branch`: branch and bound by recursion over root tests. `depth_two` (over `pairs`) ends the recursion:
 //!    it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic et al., *MurTree*, JMLR 2022).
 //!    `bounds` and `cache` cut branches short. Threads share the tests of a node; the incumbent, the bounds and the
@@ -306,7 +306,12 @@ impl<M: Mass> PlainSearch<'_, M> {
             let cost = self.solve(root, 2, nodes, u64::MAX)?;
             anytime.offer(self.rebuild(root, 2, nodes, cost)?, cost);
         }
-        let watch = RootWatch { anytime, search: self, depth };
+        // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
+        for depth in 3..depth {
+            let watch = RootWatch { anytime, search: self, depth, proves: false };
+            self.solve_watched(root, depth, nodes, anytime.cost(), Some(&watch))?;
+        }
+        let watch = RootWatch { anytime, search: self, depth, proves: true };
         let known = anytime.cost();
         // Not below what is known: then that is the least.
         let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);

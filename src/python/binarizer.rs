@@ -3,11 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
-use super::number::Whole;
+use super::run::{OnInterrupt, interruptible};
 use crate::budget::{Budget, Limits};
 use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
+use crate::optimal::Board;
 use crate::tree::test_words;
 
 const THRESHOLDS: [(&str, Thresholds); 4] = [
@@ -125,7 +127,8 @@ impl PyBinarizer {
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
         let data = &data.0;
         let budget = Budget::new(Limits { memory: Some(u64::MAX), ..Limits::default() });
-        let table = py.detach(|| BinaryTable::new(data, &self.0, &budget, false))?;
+        let work = || BinaryTable::new(data, &self.0, &budget, false);
+        let table = interruptible(py, &budget, &Board::new(), None, OnInterrupt::Raise, work)??;
         let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);
         Ok(tests.iter().map(|test| test_words(data.schema(), test)).collect())
     }

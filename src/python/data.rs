@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
-use super::number::Whole;
+use super::argument::{Names, Whole};
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
 use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
@@ -200,15 +200,15 @@ impl PyDataset {
     ///
     /// Parameters
     /// ----------
-    /// features : sequence of str
+    /// features : str or sequence of str
     ///     Names of columns.
     ///
     /// Raises
     /// ------
     /// DataError
     ///     A name is unknown or given twice.
-    fn select(&self, features: Vec<String>) -> PyResult<Self> {
-        Ok(PyDataset(self.0.select(&features)?))
+    fn select(&self, features: Names) -> PyResult<Self> {
+        Ok(PyDataset(self.0.select(&features.list())?))
     }
 
     /// Split the rows into a part to learn from and a part to test on.

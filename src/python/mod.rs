@@ -3,10 +3,11 @@
 //! Data come in through `lattree._table`, which turns any table into plain arrays; they are copied here, so that the
 //! searches never touch Python. Results are plain frozen objects that pickle.
 
+mod argument;
 mod binarizer;
 mod data;
 mod error;
-mod number;
+
 mod result;
 mod run;
 mod schema;

@@ -157,6 +157,8 @@ impl PyOptimalResult {
         let tree: String = self.tree.bind(py).str()?.extract()?;
         let (status, objective, bound) = (&self.status, self.objective, self.lower_bound);
         let seconds = self.seconds;
+        let status =
+            if self.exact_thresholds { status.clone() } else { format!("{status} over the thresholds offered") };
         Ok(format!("OptimalResult: {status}, objective {objective}, lower bound {bound}, {seconds:.3} s\n{tree}"))
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {

@@ -6,10 +6,10 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::argument::{Names, Whole};
 use super::binarizer::{PyBinarizer, choice};
 use super::data::PyDataset;
 use super::error::one_of;
-use super::number::Whole;
 use super::result::PyOptimalResult;
 use super::run::{OnInterrupt, interruptible};
 use super::tree::{UNSEEN, unseen_name};
@@ -80,7 +80,7 @@ impl PyOptimalTreeSearch {
         min_leaf: Whole,
         objective: &str,
         node_penalty: f64,
-        rank: Option<Rank>,
+        rank: Option<Names>,
         binarizer: Option<PyRef<'_, PyBinarizer>>,
         unseen: &str,
         time_limit: Option<f64>,
@@ -88,7 +88,7 @@ impl PyOptimalTreeSearch {
         memory_limit: Option<Whole>,
         threads: Option<Whole>,
     ) -> PyResult<Self> {
-        let rank = rank.map_or_else(|| vec!["objective".into()], Rank::names);
+        let rank = rank.map_or_else(|| vec!["objective".into()], Names::list);
         if rank != ["objective"] {
             return Err(one_of("rank", &["objective"], &rank.join(", ")));
         }
@@ -260,21 +260,5 @@ impl PyOptimalTreeSearch {
         keywords.set_item("memory_limit", self.memory_limit())?;
         keywords.set_item("threads", self.threads())?;
         Ok(keywords)
-    }
-}
-
-/// A ranking: one name, or several in order of importance.
-#[derive(FromPyObject)]
-enum Rank {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl Rank {
-    fn names(self) -> Vec<String> {
-        match self {
-            Rank::One(name) => vec![name],
-            Rank::Several(names) => names,
-        }
     }
 }

@@ -7,8 +7,8 @@ use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::argument::Whole;
 use super::data::PyDataset;
-use super::number::Whole;
 use super::run::by_rows;
 use super::schema::{PySchema, labels_to_list};
 use crate::data::{Labels, Task};

@@ -1,4 +1,4 @@
-//! Whole numbers as Python has them: of any size, checked before they are narrowed.
+//! Arguments as Python has them: whole numbers of any size, one name or several.
 
 use pyo3::exceptions::PyOverflowError;
 use pyo3::prelude::*;
@@ -40,5 +40,21 @@ impl Whole {
     {
         let value = self.value.and_then(|value| T::try_from(value).ok()).filter(|value| *value >= least);
         value.ok_or_else(|| Error::InvalidParameter { name, expected: expected.into(), got: self.text })
+    }
+}
+
+/// One name, or several in order.
+#[derive(FromPyObject)]
+pub(super) enum Names {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl Names {
+    pub(super) fn list(self) -> Vec<String> {
+        match self {
+            Names::One(name) => vec![name],
+            Names::Several(names) => names,
+        }
     }
 }
