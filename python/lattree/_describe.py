@@ -6,19 +6,19 @@ from lattree._core import Dataset, Feature
 from lattree._dtypes import NAMES_SHOWN, quoted
 from lattree._errors import typed
 
-_FEATURES_SHOWN = 20
+FEATURES_SHOWN = 20
 _NAME_WIDTH = 32
 _VALUES_WIDTH = 56
 
 
 @typed
-def describe(dataset: Dataset) -> str:
+def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
     """Return sizes, kinds, ranges or levels, missing cells and classes of a dataset, in aligned lines.
 
-    At most 20 features are listed, so the cost does not grow with the width of the table.
+    At most `most` features are listed, so the cost does not grow with the width of the table; None lists all.
     """
     schema = dataset.schema
-    features = schema.features[:_FEATURES_SHOWN]
+    features = schema.features[:most]
     frame = dataset.select([feature.name for feature in features]).to_polars()
     lines = [f"Dataset: {_plural(dataset.n_rows, 'row')}, {_plural(dataset.n_features, 'feature')}"]
     rows = [("feature", "kind", "missing", "values")]

@@ -1,5 +1,7 @@
 """Datasets straight from files: CSV, Parquet and Arrow IPC."""
 
+import contextlib
+import re
 from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -11,6 +13,8 @@ from lattree._core import DataError, Dataset
 from lattree._frames import check_distinct
 
 FilePath = str | PathLike[str]
+
+_LIKE_A_TIME = re.compile(r"\d+[-/.:]\d+")
 
 
 def read_csv(
@@ -144,10 +148,29 @@ def csv_frame(
             null_values=list(null_values),
             schema_overrides={str(name): pl.String for name in as_text},
             infer_schema_length=None,
-            try_parse_dates=True,
         )
 
-    return _read(path, "CSV", body)
+    frame = _read(path, "CSV", body)
+    # With both a full inference and try_parse_dates polars takes twenty times as long as for each alone.
+    return frame.with_columns(_as_times(column) for column in frame if column.name not in as_text)
+
+
+def _as_times(column: pl.Series) -> pl.Series:
+    """A text column as dates, instants or times of day, if all its cells are such."""
+    first = column.drop_nulls().head(1).to_list() if column.dtype == pl.String else []
+    if not first or not _LIKE_A_TIME.match(first[0]):
+        return column
+    kinds: tuple[tuple[Any, str | None], ...] = (
+        (pl.Date, "%Y-%m-%d"),
+        (pl.Datetime("us"), None),
+        (pl.Time, "%H:%M:%S"),
+    )
+    for dtype, form in kinds:
+        with contextlib.suppress(pl.exceptions.PolarsError):  # no format fits
+            parsed = column.str.strptime(dtype, form, strict=False)
+            if parsed.null_count() == column.null_count():
+                return parsed
+    return column
 
 
 def _read(path: FilePath, kind: str, reader: Callable[[IO[bytes]], pl.DataFrame]) -> pl.DataFrame:

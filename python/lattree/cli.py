@@ -17,6 +17,7 @@ from rich.console import Console
 
 import lattree
 from lattree import datasets
+from lattree._describe import describe as describe_dataset
 from lattree._dtypes import list_names
 from lattree._readers import read_csv, read_ipc, read_parquet
 
@@ -119,7 +120,7 @@ def optimal(
 def describe(source: Source, target: Target = None, nominal: Nominal = None, drop: Drop = None) -> None:
     """Show the columns of a table: kinds, levels, ranges, missing cells, classes."""
     with _user_errors():
-        typer.echo(repr(_load(source, target, nominal, drop)))
+        typer.echo(describe_dataset(_load(source, target, nominal, drop), most=None))
 
 
 @app.command("datasets")
@@ -161,6 +162,9 @@ def _user_errors() -> Iterator[None]:
     """Turn what a user can put right into one line and exit code 2."""
     try:
         yield
+    except KeyboardInterrupt:  # a search is stopped by itself; this is a table being read
+        typer.echo("interrupted", err=True)
+        raise typer.Exit(130) from None
     except BrokenPipeError:  # the reader of a pipe, `head` say, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None

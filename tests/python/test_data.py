@@ -185,8 +185,9 @@ class TestSelect:
             data.select(["y"])
         with pytest.raises(DataError, match='two columns are named "age"'):
             data.select(["age", "age"])
+        assert data.select("age").schema.feature_names == ["age"]
         with pytest.raises(TypeError):
-            data.select("age")
+            data.select(3)
 
 
 class TestToPolars:
