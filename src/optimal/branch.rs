@@ -1,7 +1,10 @@
 //! One node of the search: try its tests as roots, solve their branches, keep the best.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed, Release},
+};
 
 use super::bounds::BranchBounds;
 use super::cache::Known;
@@ -122,7 +125,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
         let work = || {
             while let Some(&test) = order.get(next.fetch_add(1, Relaxed)) {
                 self.try_root(test, counts)?;
-                self.done[test].store(true, Relaxed);
+                self.done[test].store(true, Release); // after what it did to the incumbent
                 self.tell_bound();
             }
             Ok(())
@@ -334,7 +337,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
     /// What is proved so far: no tree costs less than the incumbent and the bounds of the tests not yet done.
     fn tell_bound(&self) {
         if let Some(watch) = self.watch {
-            let open = (0..self.done.len()).filter(|&test| !self.done[test].load(Relaxed));
+            let open = (0..self.done.len()).filter(|&test| !self.done[test].load(Acquire));
             let least = open.map(|test| self.bounds.of(test).iter().sum::<u64>()).min();
             let penalty = self.search.problem.node_penalty;
             watch.bounded(least.map_or(u64::MAX, |bound| bound + penalty).min(self.incumbent.load(Relaxed)));

@@ -7,23 +7,11 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from helpers import encode
 from lattree import DataError, Dataset, OptimalTreeSearch, ParameterError, _table
 
 MISSING = 2**32 - 1
 NAMED_CATEGORIES = pl.Categorical(pl.Categories("x"))
-
-
-def encode(table, target=None, **options):
-    defaults = {
-        "task": None,
-        "nominal": (),
-        "ordinal": (),
-        "counts": None,
-        "weight": None,
-        "drop": (),
-        "schema": None,
-    }
-    return _table.encode(table, target, **(defaults | options))
 
 
 class TestLike:

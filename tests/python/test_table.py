@@ -15,24 +15,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from helpers import encode
 from lattree import DataError, Dataset, ParameterError, _table
 from lattree._dtypes import dtype_from_text, dtype_to_text
 
 MISSING = 2**32 - 1
 NAMED_CATEGORIES = pl.Categorical(pl.Categories("x"))
-
-
-def encode(table, target=None, **options):
-    defaults = {
-        "task": None,
-        "nominal": (),
-        "ordinal": (),
-        "counts": None,
-        "weight": None,
-        "drop": (),
-        "schema": None,
-    }
-    return _table.encode(table, target, **(defaults | options))
 
 
 def column(values, **options):

@@ -9,20 +9,8 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from helpers import encode
 from lattree import DataError, ParameterError, _table
-
-
-def encode(table, target=None, **options):
-    defaults = {
-        "task": None,
-        "nominal": (),
-        "ordinal": (),
-        "counts": None,
-        "weight": None,
-        "drop": (),
-        "schema": None,
-    }
-    return _table.encode(table, target, **(defaults | options))
 
 
 class TestTarget:
