@@ -4,8 +4,6 @@ B09 (Ctrl-C) is in test_limits.py, B28 (processes, pickle) in test_processes.py;
 and B29 is in test_table.py, test_target.py and test_like.py.
 """
 
-import time
-
 import numpy as np
 import pandas as pd
 import polars as pl

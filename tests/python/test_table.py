@@ -6,7 +6,6 @@ Ids like B13 are the cases of the users' bug log.
 import datetime as dt
 import subprocess
 import sys
-import time
 from decimal import Decimal
 
 import numpy as np
