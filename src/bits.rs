@@ -36,6 +36,15 @@ pub fn set_range(bits: &mut [u64], start: usize, end: usize) {
     bits[last] |= high;
 }
 
+/// The `length` bits from `start` on, at most 32.
+#[inline]
+pub fn field(bits: &[u64], start: usize, length: usize) -> u32 {
+    let (word, shift) = (start / 64, start % 64);
+    let next = bits.get(word + 1).map_or(0, |&next| (next << 1) << (63 - shift));
+    let all = bits[word] >> shift | next;
+    (all & !(!0u64 << length)) as u32
+}
+
 /// The positions of the set bits, ascending.
 pub fn ones(bits: &[u64]) -> impl Iterator<Item = usize> + '_ {
     ones_in(bits, 0..64 * bits.len())

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::{Oracle, Random, random_table, shape_of};
 use lattree::budget::{Limits, Status};
 use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Target, Thresholds};
-use lattree::optimal::{Board, CacheKind, Outcome, Params, Switches, search};
+use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -35,16 +35,28 @@ fn random_params(random: &mut Random) -> Params {
     }
 }
 
-/// The levels of one variant: cache, bounds, depth-two solver, threads.
-type Levels = [usize; 4];
+/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
+/// tests, depth-two solver, baseline instructions, threads.
+type Levels = [usize; 11];
 
 /// How many levels each has.
-const LEVELS: Levels = [CacheKind::ALL.len(), 2, 2, 2];
+const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2];
 
 fn variant(levels: Levels, params: &Params) -> Params {
-    let [cache, bounds, depth_two, threads] = levels;
-    let switches =
-        Switches { cache: CacheKind::ALL[cache], bounds: bounds == 1, depth_two: depth_two == 1, parallel_work: 0 };
+    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] = levels;
+    let switches = Switches {
+        engine: [Engine::Dense, Engine::Plain][engine],
+        cache: CacheKind::ALL[cache],
+        bounds: bounds == 1,
+        transpositions: transpositions == 1,
+        refined: refined == 1,
+        subtraction: subtraction == 1,
+        dynamic_order: dynamic == 1,
+        order: Order::ALL[order],
+        depth_two: depth_two == 1,
+        baseline: baseline == 1,
+        parallel_work: 0,
+    };
     Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
 }
 
@@ -129,8 +141,8 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         check(&outcome, &format!("variant {levels:?}"));
         assert_eq!(outcome.tree, default.tree, "{}", say("another tree"));
         let mut pairs = pairs.lock().expect("no panic");
-        for a in 0..4 {
-            for b in a + 1..4 {
+        for a in 0..LEVELS.len() {
+            for b in a + 1..LEVELS.len() {
                 *pairs.entry([a, levels[a], b, levels[b]]).or_default() += 1;
             }
         }

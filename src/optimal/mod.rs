@@ -19,6 +19,7 @@ mod anytime;
 mod bounds;
 mod branch;
 mod cache;
+mod dense;
 mod depth_two;
 mod grow;
 mod pairs;
@@ -33,6 +34,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use anytime::{Board, Progress};
 pub use cache::CacheKind;
+pub use dense::Order;
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
@@ -92,20 +94,58 @@ impl Default for Params {
 /// Parts of the search that can be turned off to see what they buy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switches {
+    /// Which search does the work.
+    pub engine: Engine,
     /// What is remembered.
     pub cache: CacheKind,
-    /// Whether lower bounds prune.
+    /// Whether lower bounds from similar sets prune (MurTree, section 4.4).
     pub bounds: bool,
-    /// Whether trees of depth two are found from pair counts.
+    /// Whether what a solved branch learned of its roots bounds those of later branches.
+    pub transpositions: bool,
+    /// Whether a node that fails is bounded by its roots (section 4.5.3), or by its cutoff alone.
+    pub refined: bool,
+    /// Whether the counts of the larger branch are what the smaller one leaves (section 4.3.3).
+    pub subtraction: bool,
+    /// Whether the branch to solve first is chosen by what the branches are like (section 4.7).
+    pub dynamic_order: bool,
+    /// In which order roots are tried (section 4.7).
+    pub order: Order,
+    /// Whether trees of depth two are found from pair counts. The dense search cannot do otherwise.
     pub depth_two: bool,
-    /// Work (in pair additions) below which a node stays on one thread.
+    /// Whether to use only the instructions that every processor has.
+    pub baseline: bool,
+    /// Work (in nanoseconds, about) below which a node stays on one thread.
     pub parallel_work: u64,
+}
+
+/// Which search does the work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// The dense search from depth three on, if its pair counts fit into memory and cost less than sparse ones.
+    #[default]
+    Auto,
+    /// The plain search: the reference.
+    Plain,
+    /// The dense search from depth three on, if its pair counts fit into memory.
+    Dense,
 }
 
 impl Default for Switches {
     fn default() -> Self {
-        // Twenty million additions are some ten milliseconds: enough to pay for a pool.
-        Switches { cache: CacheKind::Cases, bounds: true, depth_two: true, parallel_work: 20_000_000 }
+        Switches {
+            engine: Engine::Auto,
+            cache: CacheKind::Cases,
+            bounds: true,
+            transpositions: true,
+            refined: true,
+            subtraction: true,
+            dynamic_order: true,
+            order: Order::DepthTwo,
+            depth_two: true,
+            baseline: false,
+            // Some ten milliseconds are enough to pay for a pool.
+            parallel_work: 20_000_000,
+        }
     }
 }
 
@@ -275,6 +315,9 @@ impl Run<'_> {
         let leaf = problem.leaf(&problem.totals(&root));
         let floor = bounds::equivalent_points(&problem, &root);
         let anytime = Anytime::new(leaf, floor, self.units, self.board, self.budget);
+        if let Some(stop) = self.dense(&mut search, &root, (depth, nodes), &anytime, stats) {
+            return Ok((anytime.finish(), stop?));
+        }
         let threads = if search.work(&root, depth) > switches.parallel_work { self.threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {
             search.threads = threads;
@@ -288,6 +331,54 @@ impl Run<'_> {
             stop
         });
         Ok((anytime.finish(), stop))
+    }
+}
+
+impl Run<'_> {
+    /// Runs the dense search, if it is fit for the problem.
+    fn dense<M: Mass>(
+        &self,
+        plain: &mut PlainSearch<M>,
+        root: &problem::Cases,
+        limits: (u32, u64),
+        anytime: &Anytime,
+        stats: &mut BTreeMap<&'static str, u64>,
+    ) -> Option<std::result::Result<Option<Stop>, Stop>> {
+        let switches = &self.params.params.switches;
+        let problem = plain.problem;
+        if switches.engine == Engine::Plain || limits.0 < 3 || problem.n_tests == 0 {
+            return None;
+        }
+        let most = self.units.total.max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
+        let lane = if most < u16::MAX.into() { 2 } else if most < u32::MAX.into() { 4 } else { 8 };
+        let bytes = dense::bytes(problem.n_tests, problem.channels, lane, limits.0, self.threads);
+        if bytes > self.budget.memory_limit() / 2 {
+            return None;
+        }
+        let threads = if plain.work(root, limits.0) > switches.parallel_work { self.threads } else { 1 };
+        Some(threads::with_pool(threads, |threads| {
+            plain.threads = threads;
+            let cache = switches.cache.build(problem.n_rows, self.budget.memory_limit() / 4);
+            let dense_switches = dense::Switches {
+                similarity: switches.bounds,
+                transpositions: switches.transpositions,
+                refined: switches.refined,
+                subtraction: switches.subtraction,
+                dynamic_order: switches.dynamic_order,
+                order: switches.order,
+                baseline: switches.baseline,
+                parallel_work: switches.parallel_work,
+            };
+            let report = match lane {
+                2 => dense::search::<M, u16>(plain, cache, dense_switches, root, limits, anytime),
+                4 => dense::search::<M, u32>(plain, cache, dense_switches, root, limits, anytime),
+                _ => dense::search::<M, u64>(plain, cache, dense_switches, root, limits, anytime),
+            }?;
+            stats.extend(report.counters);
+            stats.insert("patterns", problem.n_rows as u64);
+            stats.insert("threads", threads as u64);
+            Ok(report.stop)
+        }))
     }
 }
 

@@ -175,6 +175,11 @@ impl<M: Mass> Problem<M> {
         &self.segments
     }
 
+    /// The oriented tests of a row, a bit each.
+    pub(super) fn bits(&self, row: u32) -> &[u64] {
+        &self.bits[row as usize * self.words..(row as usize + 1) * self.words]
+    }
+
     /// The channels of a row with their mass.
     #[inline]
     pub(super) fn masses(&self, row: u32) -> &[(u32, M)] {

@@ -1,0 +1,335 @@
+//! Lower bounds on the roots of a node, raised as roots are solved.
+//!
+//! Let v_k(A) be the least cost on a set A at level k, and w(A) its mass.
+//!
+//! **Similarity** (MurTree, section 4.4). A best tree on B, applied to A, errs in addition at most on what A has and B has
+//! not: v_k(A) <= v_k(B) + w(A \ B), so v_k(B) >= v_k(A) - w(A \ B). A branch that no case of A takes can be cut out, so
+//! this holds for any A and B; node penalties are the same on both sides. Under `min_leaf` the tree must stay admissible
+//! on A, which is certain only if B is a subset of A: then every branch keeps all of its cases. After cancellation w is
+//! what is left of the masses, and the argument stands: a case costs at most its whole mass.
+//!
+//! **Transposition.** The branch g = t of the branch f = s is the branch f = s of the branch g = t. What a solved child has
+//! learned of its own roots bounds the roots of children that come later ([`Grand`]), be it the same set or a similar
+//! one: from child A to child B, v(B and g) >= v(A and g) - w((A and g) \ B), and the two sides of g together lose no more
+//! than w(A \ B).
+//!
+//! **Refined bound** (section 4.5.3). A node that fails to beat its cutoff is bounded by the least bound of its roots.
+
+use super::lane::Lane;
+use super::levels::Levels;
+use super::node::{NONE, Node};
+use super::pairs::{CountShared, Shape};
+use super::simd::{BLOCK, Isa, Kernel, Popcount};
+
+/// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
+#[derive(Debug, Default)]
+pub(super) struct RootBounds<L> {
+    pub(super) stride: usize,
+    /// `[side][level * stride + position]`; side 0 is the false one.
+    pub(super) sides: [Vec<L>; 2],
+    /// `[level * stride + position]`
+    pub(super) sums: Vec<L>,
+}
+
+impl<L: Lane> RootBounds<L> {
+    /// Nothing is known.
+    pub(super) fn reset(&mut self, stride: usize, levels: usize, branch_levels: usize) {
+        self.stride = stride;
+        for side in &mut self.sides {
+            side.clear();
+            side.resize(branch_levels * stride, L::default());
+        }
+        self.sums.clear();
+        self.sums.resize(levels * stride, L::default());
+    }
+
+    /// What is known of a branch at a level.
+    #[inline]
+    pub(super) fn of(&self, side: usize, level: usize, root: usize) -> u64 {
+        self.sides[side][level * self.stride + root].get()
+    }
+
+    /// Raises what is known.
+    #[inline]
+    pub(super) fn raise(&mut self, side: usize, level: usize, root: usize, bound: u64) {
+        let known = &mut self.sides[side][level * self.stride + root];
+        *known = (*known).max(L::of(bound));
+    }
+
+    /// The least cost of the branches of a root together that is not ruled out.
+    pub(super) fn least(&self, levels: Levels, branch: Levels, level: usize, root: usize) -> u64 {
+        let pairs = levels.pairs(level, branch).map(|(i, j)| self.of(1, i, root) + self.of(0, j, root));
+        pairs.min().unwrap_or(u64::MAX).max(self.sums[level * self.stride + root].get())
+    }
+
+    /// Takes what a parent knows, which is by its own positions.
+    pub(super) fn inherit(&mut self, from: &RootBounds<L>, origin: &[u32]) {
+        let take = |to: &mut Vec<L>, from_all: &[L], stride: usize| {
+            for (to, from) in to.chunks_exact_mut(stride).zip(from_all.chunks_exact(from.stride)) {
+                for (to, &origin) in to.iter_mut().zip(origin) {
+                    if origin != NONE {
+                        *to = (*to).max(from[origin as usize]);
+                    }
+                }
+            }
+        };
+        let stride = self.stride;
+        for side in 0..2 {
+            take(&mut self.sides[side], &from.sides[side], stride);
+        }
+        take(&mut self.sums, &from.sums, stride);
+    }
+}
+
+/// Raises the bounds of all roots by their similarity to the branches of a solved one.
+pub(super) struct Spread<'a, L> {
+    pub(super) shape: Shape<'a>,
+    pub(super) bounds: &'a mut RootBounds<L>,
+    pub(super) totals: &'a [L],
+    /// How much passes the solved root and each other test, per channel.
+    pub(super) both: &'a [L],
+    /// How much passes each test, per channel.
+    pub(super) passing: &'a [L],
+    pub(super) root: usize,
+}
+
+impl<L: Lane> Kernel for Spread<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Popcount>(self) {
+        match self.shape.min_leaf <= 1 {
+            true => self.spread::<false>(),
+            false => self.spread::<true>(),
+        }
+    }
+}
+
+impl<L: Lane> Spread<'_, L> {
+    #[inline(always)]
+    fn spread<const SUBSETS: bool>(self) {
+        let Spread { shape, bounds, totals, both, passing, root } = self;
+        let stride = shape.stride;
+        // The mass or the number of cases: all, on the true side of the root, of another test, of both.
+        let sum = |channels: std::ops::Range<usize>, start: usize| {
+            let mut overlap = Overlap { all: L::default(), f: L::default(), h: [L::default(); BLOCK], both: [L::default(); BLOCK] };
+            for channel in channels {
+                let row = channel * stride;
+                overlap.all = overlap.all.plus(totals[channel]);
+                overlap.f = overlap.f.plus(passing[row + root]);
+                for lane in 0..BLOCK {
+                    overlap.h[lane] = overlap.h[lane].plus(passing[row + start + lane]);
+                    overlap.both[lane] = overlap.both[lane].plus(both[row + start + lane]);
+                }
+            }
+            overlap
+        };
+        let classes = 0..shape.n_classes;
+        let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
+        let branch_levels = bounds.sides[0].len() / stride;
+        let [on_false, on_true] = &mut bounds.sides;
+        for start in (0..stride).step_by(BLOCK) {
+            let mass = sum(classes.clone(), start);
+            let count = if SUBSETS { sum(cases.clone(), start) } else { mass };
+            for level in 0..branch_levels {
+                let (v1, v0) = (on_true[level * stride + root], on_false[level * stride + root]);
+                let at = level * stride + start;
+                for lane in 0..BLOCK {
+                    // What is on one side of the root but not on one side of h: only_f[side of the root][side of h].
+                    let (h, t) = (mass.h[lane], mass.both[lane]);
+                    let neither = mass.all.minus(mass.f).minus(h.minus(t));
+                    let mut from = [
+                        [v0.minus_floored(h.minus(t)), v0.minus_floored(neither)],
+                        [v1.minus_floored(t), v1.minus_floored(mass.f.minus(t))],
+                    ];
+                    if SUBSETS {
+                        let (h, t, none) = (count.h[lane], count.both[lane], L::default());
+                        let neither = count.all.minus(count.f).minus(h.minus(t));
+                        let only_h = [[count.f.minus(t), t], [neither, h.minus(t)]];
+                        for (from, only_h) in from.as_flattened_mut().iter_mut().zip(only_h.as_flattened()) {
+                            *from = if *only_h == none { *from } else { none };
+                        }
+                    }
+                    on_false[at + lane] = on_false[at + lane].max(from[0][0]).max(from[1][0]);
+                    on_true[at + lane] = on_true[at + lane].max(from[0][1]).max(from[1][1]);
+                }
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Overlap<L> {
+    all: L,
+    f: L,
+    h: [L; BLOCK],
+    both: [L; BLOCK],
+}
+
+/// What the children of a node, once solved, know of their own roots.
+#[derive(Debug, Default)]
+pub(super) struct Grand<L> {
+    stride: usize,
+    levels: usize,
+    /// `[child][(level * 2 + side) * stride + position]`, where child is twice a root and its side.
+    known: Vec<L>,
+    solved: Vec<bool>,
+    /// Scratch of [`Grand::bounds_of`].
+    set: Vec<u32>,
+    shared: Vec<L>,
+}
+
+/// How many similar children are looked at.
+const NEIGHBOURS: usize = 16;
+
+impl<L: Lane> Grand<L> {
+    /// Bytes for a node of this stride, with branches of branches of so many levels.
+    pub(super) fn bytes(stride: usize, levels: usize) -> usize {
+        4 * stride * stride * levels * size_of::<L>()
+    }
+
+    pub(super) fn reset(&mut self, stride: usize, levels: usize) {
+        (self.stride, self.levels) = (stride, levels);
+        self.solved.clear();
+        self.solved.resize(2 * stride, false);
+        let needed = Self::bytes(stride, levels) / size_of::<L>();
+        if self.known.len() < needed {
+            self.known.resize(needed, L::default());
+        }
+    }
+
+    fn child(&self, child: usize) -> &[L] {
+        let length = 2 * self.levels * self.stride;
+        &self.known[child * length..(child + 1) * length]
+    }
+
+    /// Takes the bounds of a solved child.
+    pub(super) fn keep(&mut self, root: usize, side: usize, place_of: &[u32], bounds: &RootBounds<L>) {
+        let (stride, levels) = (self.stride, self.levels);
+        let length = 2 * levels * stride;
+        let child = 2 * root + side;
+        self.solved[child] = true;
+        let known = &mut self.known[child * length..(child + 1) * length];
+        for level in 0..levels {
+            for (position, &place) in place_of.iter().enumerate() {
+                for of in 0..2 {
+                    known[(2 * level + of) * stride + position] = match place {
+                        NONE => L::default(),
+                        _ => bounds.sides[of ^ (place as usize & 1)][level * bounds.stride + place as usize / 2],
+                    };
+                }
+            }
+        }
+    }
+
+    /// What is known beforehand of the roots of a child. Complexity: O(tests + neighbours x words x tests / 16).
+    pub(super) fn bounds_of(
+        &mut self,
+        (root, side): (usize, usize),
+        (isa, shape, node): (Isa, Shape, &Node<L>),
+        (levels, branch): (Levels, Levels),
+        known: &RootBounds<L>,
+        both: &[L],
+        bounds: &mut RootBounds<L>,
+    ) {
+        let stride = self.stride;
+        bounds.reset(stride, levels.len(), branch.len());
+        for &g in &node.live {
+            let g = g as usize;
+            for of in (0..2).filter(|&of| self.solved[2 * g + of]) {
+                let from = self.child(2 * g + of);
+                for level in 0..self.levels {
+                    bounds.sides[of][level * stride + g] = from[(2 * level + side) * stride + root];
+                }
+            }
+        }
+        // Under min_leaf only subsets would do, and those are few.
+        if shape.min_leaf <= 1 {
+            for (child, only_there) in self.neighbours((root, side), (shape, node), known, both) {
+                self.inherit_from(child, only_there, (root, side), (isa, shape, node), (levels, branch), bounds);
+            }
+        }
+    }
+
+    /// The solved children most like this one, with the mass that they have and it has not: those whose cost, less that
+    /// mass, is greatest.
+    fn neighbours(
+        &self,
+        (root, side): (usize, usize),
+        (shape, node): (Shape, &Node<L>),
+        known: &RootBounds<L>,
+        both: &[L],
+    ) -> Vec<(usize, u64)> {
+        let stride = self.stride;
+        let level = known.sides[0].len() / stride - 1;
+        let f = node.passing[root].get();
+        let mut all: Vec<(i64, usize, u64)> = Vec::new();
+        for &h in node.live.iter().filter(|&&h| h as usize != root) {
+            let h = h as usize;
+            let h_mass = node.passing[h].get();
+            let t: u64 = (0..shape.n_classes).map(|class| both[class * stride + h].get()).sum();
+            for side_h in (0..2).filter(|&side_h| self.solved[2 * h + side_h]) {
+                let only_h = match (side_h, side) {
+                    (1, 1) => h_mass - t,
+                    (1, _) => t,
+                    (_, 1) => node.mass - f - (h_mass - t),
+                    _ => f - t,
+                };
+                let gain = known.of(side_h, level, h) as i64 - only_h as i64;
+                all.push((-gain, 2 * h + side_h, only_h));
+            }
+        }
+        if all.len() > NEIGHBOURS {
+            all.select_nth_unstable(NEIGHBOURS - 1);
+            all.truncate(NEIGHBOURS);
+        }
+        all.into_iter().filter(|&(loss, _, _)| loss < 0).map(|(_, child, only)| (child, only)).collect()
+    }
+
+    fn inherit_from(
+        &mut self,
+        child: usize,
+        only_there: u64,
+        (root, side): (usize, usize),
+        (isa, shape, node): (Isa, Shape, &Node<L>),
+        (levels, branch): (Levels, Levels),
+        bounds: &mut RootBounds<L>,
+    ) {
+        let stride = self.stride;
+        let (mut set, mut shared) = (std::mem::take(&mut self.set), std::mem::take(&mut self.shared));
+        set.clear();
+        let flip = |side: usize| if side == 1 { 0 } else { u32::MAX };
+        for (group, bounds) in node.starts.windows(2).enumerate() {
+            for word in node.columns.starts[group]..node.columns.starts[group + 1] {
+                let at = |position: usize| node.columns.words[word * stride + position];
+                let there = at(child / 2) ^ flip(child & 1);
+                let here = at(root) ^ flip(side);
+                set.push(there & !here & node.columns.in_use(word, group, bounds[1] - bounds[0]));
+            }
+        }
+        shared.resize(stride, L::default());
+        isa.run(CountShared { shape, columns: &node.columns, set: &set, shared: &mut shared });
+        let known = self.child(child);
+        let lost = L::of(only_there);
+        for level in 0..self.levels {
+            let [on_false, on_true] = &mut bounds.sides;
+            let on_false = &mut on_false[level * stride..(level + 1) * stride];
+            let on_true = &mut on_true[level * stride..(level + 1) * stride];
+            let (from_false, from_true) = known[2 * level * stride..2 * (level + 1) * stride].split_at(stride);
+            for position in 0..stride {
+                let on = shared[position];
+                on_true[position] = on_true[position].max(from_true[position].minus_floored(on));
+                on_false[position] = on_false[position].max(from_false[position].minus_floored(lost.minus_floored(on)));
+            }
+        }
+        for level in 0..levels.len() {
+            let sums = &mut bounds.sums[level * stride..(level + 1) * stride];
+            for (position, sum) in sums.iter_mut().enumerate() {
+                let of = |side: usize, level: usize| known[(2 * level + side) * stride + position].get();
+                let least = levels.pairs(level, branch).map(|(i, j)| of(1, i) + of(0, j)).min().unwrap_or(0);
+                *sum = (*sum).max(L::of(least.saturating_sub(only_there)));
+            }
+        }
+        (self.set, self.shared) = (set, shared);
+    }
+}

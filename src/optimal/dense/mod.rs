@@ -1,0 +1,271 @@
+//! The fast search: all pair counts of a node in a matrix, counted sixteen columns at a time.
+//!
+//! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` finds
+//! trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` puts them together, and
+//! `rebuild` finds the canonical tree. `simd` compiles the hot loops for several instruction sets.
+
+mod bounds;
+mod instances;
+mod lane;
+mod levels;
+mod node;
+mod pairs;
+mod rebuild;
+mod search;
+mod simd;
+mod table;
+
+use std::sync::Mutex;
+
+use super::anytime::Anytime;
+use super::cache::Cache;
+use super::plain::PlainSearch;
+use super::problem::{Cases, Mass, Problem};
+use super::rebuild::Shape;
+use crate::bits;
+use crate::budget::{Budget, Stop, Ticker};
+use instances::Instances;
+pub(super) use lane::Lane;
+use levels::Levels;
+use node::Node;
+use rebuild::Found;
+use search::{Ask, Counters, DenseSearch, Improvement, Pool, Watch};
+use simd::Isa;
+use table::Layout;
+
+/// In which order the roots of a node are tried. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// By the best tree of depth two with that root; ties by Gini impurity.
+    #[default]
+    DepthTwo,
+    /// As the tests come.
+    AsGiven,
+    /// By the Gini impurity of a split of all cases.
+    Gini,
+    /// At random, from a fixed seed.
+    Random,
+}
+
+impl Order {
+    /// Every order.
+    pub const ALL: [Self; 4] = [Order::DepthTwo, Order::AsGiven, Order::Gini, Order::Random];
+}
+
+/// Parts of the fast search that can be turned off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Switches {
+    pub(super) similarity: bool,
+    pub(super) transpositions: bool,
+    pub(super) refined: bool,
+    pub(super) subtraction: bool,
+    pub(super) dynamic_order: bool,
+    pub(super) order: Order,
+    pub(super) baseline: bool,
+    pub(super) parallel_work: u64,
+}
+
+/// Bytes that a search over this many tests needs at once, at least, if its masses are kept in lanes of `lane` bytes.
+pub(super) fn bytes(n_tests: usize, channels: usize, lane: usize, depth: u32, threads: usize) -> u64 {
+    let stride = Layout::new(n_tests).stride() as u64;
+    // A matrix per node on the path and one for the cell, in each thread.
+    stride * stride * channels as u64 * lane as u64 * u64::from(depth.max(3) - 1) * threads as u64
+}
+
+/// What a search did.
+pub(super) struct Report {
+    pub(super) stop: Option<Stop>,
+    pub(super) counters: [(&'static str, u64); 6],
+}
+
+/// Finds a tree of least cost of depth three or more, and the canonical one.
+pub(super) fn search<M: Mass, L: Lane>(
+    plain: &PlainSearch<M>,
+    cache: Box<dyn Cache>,
+    switches: Switches,
+    root: &Cases,
+    limits: (u32, u64),
+    anytime: &Anytime,
+) -> Result<Report, Stop> {
+    let mut search = DenseSearch::<M, L>::new(plain.problem, plain.budget, cache, switches, plain.threads, limits.0)?;
+    let started = plain.budget.seconds();
+    let mut rebuild_seconds = 0.0;
+    let stop = search.prove_and_rebuild(plain, root, limits, anytime, &mut rebuild_seconds).err();
+    let proof = plain.budget.seconds() - started - rebuild_seconds;
+    let Counters { nodes, depth_two, bounded, cache_hits } = &search.stats;
+    let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
+    Ok(Report {
+        stop,
+        counters: [
+            ("deep_nodes", load(nodes)),
+            ("depth_two", load(depth_two)),
+            ("bounded", load(bounded)),
+            ("cache_hits", load(cache_hits)),
+            ("proof_us", (proof * 1e6) as u64),
+            ("rebuild_us", (rebuild_seconds * 1e6) as u64),
+        ],
+    })
+}
+
+impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
+    fn new(
+        problem: &'a Problem<M>,
+        budget: &'a Budget,
+        cache: Box<dyn Cache>,
+        switches: Switches,
+        threads: usize,
+        max_depth: u32,
+    ) -> Result<Self, Stop> {
+        let mut ticker = Ticker::new(budget);
+        let instances = Instances::new(problem, &mut ticker)?;
+        let layout = Layout::new(problem.n_tests);
+        let rows = instances::packed_rows(problem, &instances, layout);
+        ticker.tick(rows.len())?;
+        let mut test = vec![node::NONE; layout.stride()];
+        (0..problem.n_tests).for_each(|t| test[layout.position(t)] = t as u32);
+        let live = (0..layout.stride() as u32).filter(|&position| test[position as usize] != node::NONE).collect();
+        let isa = if switches.baseline { Isa::all()[0] } else { Isa::best() };
+        Ok(DenseSearch {
+            problem,
+            instances,
+            isa,
+            budget,
+            cache,
+            switches,
+            threads,
+            grand_bytes: (budget.memory_limit() / 4) as usize / (threads * max_depth as usize),
+            rows,
+            layout,
+            live,
+            test,
+            rank: (0..problem.n_tests as u32).collect(),
+            max_depth,
+            nodes: Pool::new(),
+            cells: Pool::new(),
+            stats: Counters::default(),
+        })
+    }
+
+    fn prove_and_rebuild(
+        &mut self,
+        plain: &PlainSearch<M>,
+        root: &Cases,
+        (depth, nodes): (u32, u64),
+        anytime: &Anytime,
+        rebuild_seconds: &mut f64,
+    ) -> Result<(), Stop> {
+        let (shape, cost, _) = plain.greedy(root, depth, nodes)?;
+        anytime.offer(shape, cost);
+        let mut at = self.nodes.take();
+        let ids = self.instances.of_rows(&root.rows);
+        self.root_node(ids, &mut at.node)?;
+        self.rank_tests(&at.node);
+        let leaf = self.problem.leaf(&self.problem.totals(root));
+        // What every tree costs, and was cancelled.
+        let constant = leaf - at.node.leaf(self.instances.n_classes);
+        let mut cost = leaf - constant;
+        // Shallower trees take a small part of the time, and give incumbents that cut the deeper search short.
+        let last = depth;
+        for depth in last.min(4)..=last {
+            let found = Mutex::default();
+            let watch = RootWatch { search: self, root, anytime, constant, depth, is_last: depth == last, found };
+            let levels = Levels::new(depth, nodes);
+            let mut cutoffs = vec![0; levels.len()];
+            cutoffs[levels.top()] = cost.min(anytime.cost() - constant);
+            let ask = Ask { depth, levels, floors: vec![0; levels.len()], cutoffs };
+            let values = self.solve(&mut at, &ask, None, Some(&watch), &[])?;
+            cost = values[levels.top()].min(ask.cutoffs[levels.top()]);
+        }
+        anytime.prove(cost + constant);
+        let started = self.budget.seconds();
+        let shape = match cost == leaf - constant {
+            true => Shape::Leaf,
+            false => {
+                let is_open = at.state.has_bounds;
+                let found = self.first(root, &mut at, depth, nodes, cost, is_open)?;
+                self.rebuild_below(root, found, depth)?
+            }
+        };
+        *rebuild_seconds = self.budget.seconds() - started;
+        self.nodes.give(at);
+        anytime.replace(shape, cost + constant);
+        anytime.prove(cost + constant);
+        Ok(())
+    }
+
+    /// The order to try tests in, where nothing better is known.
+    fn rank_tests(&mut self, node: &Node<L>) {
+        let shape = self.shape(node);
+        let impurity = |root: u32| {
+            let of = |counts: &[L]| {
+                let mass = |class: usize| counts[class * shape.stride + root as usize].get() as f64;
+                let (sum, squares) = (0..shape.n_classes).map(mass).fold((0.0, 0.0), |(s, q), m| (s + m, q + m * m));
+                if sum > 0.0 { sum - squares / sum } else { 0.0 }
+            };
+            of(&node.singles.true_side) + of(&node.singles.false_side)
+        };
+        let mut order: Vec<u32> = node.live.clone();
+        match self.switches.order {
+            Order::AsGiven => order.sort_by_key(|&root| node.test[root as usize]),
+            Order::Random => order.sort_by_key(|&root| bits::mix(u64::from(node.test[root as usize]) + 1)),
+            Order::DepthTwo | Order::Gini => {
+                let key = |root: u32| (impurity(root), node.test[root as usize]);
+                order.sort_by(|&a, &b| key(a).partial_cmp(&key(b)).expect("impurities are numbers"));
+            }
+        }
+        self.rank.fill(u32::MAX);
+        order.iter().enumerate().for_each(|(rank, &root)| self.rank[node.test[root as usize] as usize] = rank as u32);
+    }
+}
+
+/// Seconds before which better trees are not built: a short search is over by then.
+const PATIENCE: f64 = 0.01;
+
+/// Watches the root of the search.
+struct RootWatch<'a, 'p, M, L> {
+    search: &'a DenseSearch<'p, M, L>,
+    root: &'a Cases,
+    anytime: &'a Anytime<'a>,
+    constant: u64,
+    depth: u32,
+    /// Whether bounds at this depth are bounds on all trees asked for.
+    is_last: bool,
+    /// The best root so far whose tree was not built yet.
+    found: Mutex<Option<Found>>,
+}
+
+impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
+    fn improved(&self, node: &Node<L>, levels: Levels, found: Improvement) {
+        let test = node.test[found.root] as usize;
+        let nodes = |level: usize| levels.nodes(self.depth - 1, level);
+        let (mut share, mut costs) = ((nodes(found.levels.0), nodes(found.levels.1)), found.costs);
+        if self.search.problem.passing_side(test) == 0 {
+            (share, costs) = ((share.1, share.0), (costs.1, costs.0));
+        }
+        *self.lock() = Some(Found { test, share, costs });
+    }
+
+    fn bounded(&self, bound: u64) {
+        if self.is_last {
+            self.anytime.prove(bound + self.constant);
+        }
+        let found = match self.search.budget.seconds() > PATIENCE {
+            true => self.lock().take(),
+            false => None,
+        };
+        let Some(found) = found else { return };
+        let cost = found.costs.0 + found.costs.1 + self.search.problem.node_penalty + self.constant;
+        if cost < self.anytime.cost() {
+            // A limit may strike here: then the tree before this one is the best in hand.
+            if let Ok(shape) = self.search.rebuild_below(self.root, found, self.depth) {
+                self.anytime.offer(shape, cost);
+            }
+        }
+    }
+}
+
+impl<M, L> RootWatch<'_, '_, M, L> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
+        self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}

@@ -1,0 +1,306 @@
+//! The cases at a node of the search, made compact: only the tests that tell them apart, each once.
+//!
+//! A test that all cases pass, or none, is no split here, and of tests that split alike one is enough. Both are found
+//! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
+//! that are used again.
+
+use super::instances::Instances;
+use super::lane::Lane;
+use super::pairs::{CountPairs, Shape, Singles};
+use super::simd::{BLOCK, Isa, Kernel, Popcount};
+use super::table::{Columns, Layout, Rows};
+use crate::budget::{Stop, Ticker};
+
+/// No test, no position.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The cases at a node.
+#[derive(Debug, Default)]
+pub(super) struct Node<L> {
+    /// Instances, ascending.
+    pub(super) ids: Vec<u32>,
+    /// Where each group starts among `ids`, and where the last ends.
+    pub(super) starts: Vec<usize>,
+    pub(super) layout: Layout,
+    pub(super) rows: Vec<u32>,
+    pub(super) columns: Columns,
+    /// Positions with a test, ascending.
+    pub(super) live: Vec<u32>,
+    /// For each position: that of its test in the parent.
+    pub(super) origin: Vec<u32>,
+    /// For each position: its test.
+    pub(super) test: Vec<u32>,
+    /// For each position of the parent: twice the position that splits these cases alike, and 1 if its sides are swapped;
+    /// [`NONE`] if no case, or all, are on its true side.
+    pub(super) place_of: Vec<u32>,
+    /// Mass of each channel.
+    pub(super) totals: Vec<L>,
+    /// Mass of all classes.
+    pub(super) mass: u64,
+    pub(super) pairs: Vec<L>,
+    pub(super) singles: Singles<L>,
+    /// For each position: the mass that passes.
+    pub(super) passing: Vec<L>,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Default)]
+struct Scratch {
+    wide: Columns,
+    digests: Vec<u32>,
+    seen: [Vec<u32>; 2],
+    table: Vec<u32>,
+}
+
+/// Where a node comes from.
+pub(super) struct Parent<'a> {
+    pub(super) rows: &'a [u32],
+    pub(super) layout: Layout,
+    pub(super) live: &'a [u32],
+    pub(super) test: &'a [u32],
+    /// Which of its rows the node has, ascending.
+    pub(super) picked: &'a [u32],
+}
+
+impl<L: Lane> Node<L> {
+    /// The shape of its pair counts.
+    pub(super) fn shape<'a>(&self, instances: &'a Instances, min_leaf: u64) -> Shape<'a> {
+        instances.shape(self.layout.stride(), min_leaf)
+    }
+
+    /// The cost of a leaf.
+    pub(super) fn leaf(&self, n_classes: usize) -> u64 {
+        leaf(&self.totals[..n_classes])
+    }
+
+    /// Makes the rest from `ids` and `starts`. Complexity: O(cases x tests / 16 + words x tests^2 / 32).
+    pub(super) fn build(
+        &mut self,
+        isa: Isa,
+        instances: &Instances,
+        parent: &Parent,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        self.totals = instances.totals(&self.starts);
+        self.mass = self.totals[..instances.n_classes].iter().map(|mass| mass.get()).sum();
+        ticker.tick(self.ids.len() * (parent.layout.lanes + 2) + parent.layout.stride())?;
+        let mut wide = std::mem::take(&mut self.scratch.wide);
+        wide.gather(isa, parent.rows, parent.layout, parent.picked, &self.starts);
+        ticker.tick(wide.n_words() * wide.stride / 4)?;
+        self.find_tests(isa, &wide, parent);
+        self.compact(isa, &wide, parent.test);
+        self.scratch.wide = wide;
+        ticker.tick(self.columns.n_words() * self.columns.stride)?;
+        self.count(isa, instances, ticker)
+    }
+
+    /// Which tests of the parent tell these cases apart, each once.
+    fn find_tests(&mut self, isa: Isa, wide: &Columns, parent: &Parent) {
+        let Scratch { digests, seen, table, .. } = &mut self.scratch;
+        isa.run(Digest { columns: wide, starts: &self.starts, digests, seen });
+        self.live.clear(); // for now: positions in the parent
+        self.place_of.clear();
+        self.place_of.resize(wide.stride, NONE);
+        let slots = (2 * parent.live.len()).next_power_of_two();
+        table.clear();
+        table.resize(slots, NONE);
+        for &position in parent.live {
+            let at = position as usize;
+            if seen[0][at] == 0 || seen[1][at] == 0 {
+                continue;
+            }
+            let mut slot = digests[at] as usize & (slots - 1);
+            loop {
+                let known = table[slot];
+                if known == NONE {
+                    table[slot] = position;
+                    self.live.push(position);
+                    self.place_of[at] = 2 * position;
+                    break;
+                }
+                let same = digests[known as usize] == digests[at];
+                if let Some(swapped) = same.then(|| split_alike(wide, &self.starts, known as usize, at)).flatten() {
+                    self.place_of[at] = 2 * known + u32::from(swapped);
+                    break;
+                }
+                slot = (slot + 1) & (slots - 1);
+            }
+        }
+    }
+
+    /// Keeps the columns of the tests found, and their rows.
+    fn compact(&mut self, isa: Isa, wide: &Columns, test: &[u32]) {
+        let n_tests = self.live.len();
+        self.layout = Layout::new(n_tests);
+        let stride = self.layout.stride();
+        self.origin.clear();
+        self.origin.resize(stride, NONE);
+        self.test.clear();
+        self.test.resize(stride, NONE);
+        let mut place_of_origin = std::mem::take(&mut self.scratch.table);
+        place_of_origin.clear();
+        place_of_origin.resize(wide.stride, NONE);
+        for (index, &origin) in self.live.iter().enumerate() {
+            let position = self.layout.position(index);
+            self.origin[position] = origin;
+            self.test[position] = test[origin as usize];
+            place_of_origin[origin as usize] = position as u32;
+        }
+        for place in &mut self.place_of {
+            if *place != NONE {
+                *place = 2 * place_of_origin[*place as usize / 2] + (*place & 1);
+            }
+        }
+        self.scratch.table = place_of_origin;
+        self.live.clear();
+        self.live.extend((0..stride as u32).filter(|&position| self.origin[position as usize] != NONE));
+        let columns = &mut self.columns;
+        columns.stride = stride;
+        columns.starts.clone_from(&wide.starts);
+        let n_words = wide.n_words();
+        if columns.words.len() < n_words * stride {
+            columns.words.resize(n_words * stride, 0);
+        }
+        for (to, from) in columns.words.chunks_exact_mut(stride).zip(wide.words.chunks_exact(wide.stride)).take(n_words) {
+            for (to, &origin) in to.iter_mut().zip(&self.origin) {
+                *to = if origin == NONE { 0 } else { from[origin as usize] };
+            }
+        }
+        let needed = self.ids.len() * self.layout.lanes;
+        if self.rows.len() < needed {
+            self.rows.resize(needed, 0);
+        }
+        isa.run(Rows { columns, layout: self.layout, starts: &self.starts, rows: &mut self.rows });
+    }
+
+    fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
+        let shape = self.shape(instances, 1);
+        if self.pairs.len() < shape.n_pairs() {
+            self.pairs.resize(shape.n_pairs(), L::default());
+        }
+        isa.run(CountPairs { shape, columns: &self.columns, live: &self.live, pairs: &mut self.pairs, ticker })?;
+        let stride = shape.stride;
+        // Positions without a test pass nothing, in their rows as in their columns.
+        for row in (0..shape.channels * stride).filter(|row| self.origin[row % stride] == NONE) {
+            self.pairs[row * stride..(row + 1) * stride].fill(L::default());
+        }
+        let Singles { true_side, false_side } = &mut self.singles;
+        true_side.clear();
+        true_side.resize(shape.channels * stride, L::default());
+        false_side.clear();
+        self.passing.clear();
+        self.passing.resize(stride, L::default());
+        for channel in 0..shape.channels {
+            for &position in &self.live {
+                let at = position as usize;
+                let count = self.pairs[(channel * stride + at) * stride + at];
+                true_side[channel * stride + at] = count;
+                if channel < shape.n_classes {
+                    self.passing[at] = self.passing[at].plus(count);
+                }
+            }
+            let total = self.totals[channel];
+            false_side.extend(true_side[channel * stride..][..stride].iter().map(|&count| total.minus(count)));
+        }
+        Ok(())
+    }
+
+    /// Writes to `row` how much passes both f and each other test, per channel.
+    pub(super) fn pairs_of(&self, channels: usize, f: usize, row: &mut Vec<L>) {
+        let stride = self.layout.stride();
+        row.clear();
+        let start = f / BLOCK * BLOCK;
+        for channel in 0..channels {
+            let matrix = &self.pairs[channel * stride * stride..(channel + 1) * stride * stride];
+            row.extend((0..start).map(|g| matrix[g * stride + f]));
+            row.extend_from_slice(&matrix[f * stride + start..(f + 1) * stride]);
+        }
+    }
+
+    /// Writes to `picked` the rows on one side of a test, and to `starts` where its groups start.
+    pub(super) fn pick(&self, position: usize, side: bool, picked: &mut Vec<u32>, starts: &mut Vec<usize>) {
+        picked.clear();
+        starts.clear();
+        starts.push(0);
+        let flip = if side { 0 } else { u32::MAX };
+        for (group, bounds) in self.starts.windows(2).enumerate() {
+            for word in self.columns.starts[group]..self.columns.starts[group + 1] {
+                let in_use = self.columns.in_use(word, group, bounds[1] - bounds[0]);
+                let mut bits = (self.columns.words[word * self.columns.stride + position] ^ flip) & in_use;
+                let first = (bounds[0] + (word - self.columns.starts[group]) * 32) as u32;
+                while bits != 0 {
+                    picked.push(first + bits.trailing_zeros());
+                    bits &= bits - 1;
+                }
+            }
+            starts.push(picked.len());
+        }
+    }
+
+    /// Bytes in use, about.
+    pub(super) fn bytes(&self) -> usize {
+        4 * (self.rows.len() + self.columns.words.len() + self.scratch.wide.words.len() + self.ids.len())
+            + size_of::<L>() * self.pairs.len()
+    }
+}
+
+/// The cost of the best leaf on cases of these masses.
+pub(super) fn leaf<L: Lane>(masses: &[L]) -> u64 {
+    let (sum, most) = masses.iter().fold((0, 0), |(sum, most): (u64, u64), m| (sum + m.get(), most.max(m.get())));
+    sum - most
+}
+
+/// Whether two columns are each the complement of the other; `None` if they are neither that nor equal.
+fn split_alike(columns: &Columns, starts: &[usize], a: usize, b: usize) -> Option<bool> {
+    let mut flip = None;
+    for (group, bounds) in starts.windows(2).enumerate() {
+        for word in columns.starts[group]..columns.starts[group + 1] {
+            let in_use = columns.in_use(word, group, bounds[1] - bounds[0]);
+            let at = |position: usize| columns.words[word * columns.stride + position] & in_use;
+            let differ = at(a) ^ at(b);
+            if differ != *flip.get_or_insert(if differ & 1 == 0 { 0 } else { u32::MAX }) & in_use {
+                return None;
+            }
+        }
+    }
+    Some(flip.is_some_and(|flip| flip != 0))
+}
+
+/// For each column: whether any instance fails or passes it, and a hash that complements share.
+struct Digest<'a> {
+    columns: &'a Columns,
+    starts: &'a [usize],
+    digests: &'a mut Vec<u32>,
+    seen: &'a mut [Vec<u32>; 2],
+}
+
+impl Kernel for Digest<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Popcount>(self) {
+        let Digest { columns, starts, digests, seen: [zeros, ones] } = self;
+        let stride = columns.stride;
+        for buffer in [&mut *digests, &mut *zeros, &mut *ones] {
+            buffer.clear();
+            buffer.resize(stride, 0);
+        }
+        // Bit 0 of the first word is an instance; columns that fail it are complemented.
+        let first = columns.words.get(..stride).unwrap_or_default();
+        for (group, bounds) in starts.windows(2).enumerate() {
+            for word in columns.starts[group]..columns.starts[group + 1] {
+                let in_use = columns.in_use(word, group, bounds[1] - bounds[0]);
+                let column = &columns.words[word * stride..(word + 1) * stride];
+                let (digests, zeros, ones) = (&mut digests[..stride], &mut zeros[..stride], &mut ones[..stride]);
+                for position in 0..stride {
+                    let bits = column[position] & in_use;
+                    zeros[position] |= !column[position] & in_use;
+                    ones[position] |= bits;
+                    let same = (bits ^ (first[position] & 1).wrapping_neg()) & in_use;
+                    let mixed = (digests[position] ^ same).wrapping_mul(0x9E37_79B1);
+                    digests[position] = mixed ^ (mixed >> 15);
+                }
+            }
+        }
+    }
+}
