@@ -156,14 +156,15 @@ def print_ratios(rows: Sequence[Row]) -> None:
     print(f"\ndepth {rows[0].depth}, {rows[0].budget} nodes, {rows[0].peer}: ", end="")
     if ratios:
         mean, (least, where) = statistics.geometric_mean(ratio for ratio, _ in ratios), ratios[0]
-        print(f"{len(ratios)} rows, geometric mean {mean:.2f}, least {least:.2f} ({where})")
+        print(f"rows {len(ratios)} of {len(rows)}, geometric mean {mean:.2f}, least {least:.2f} ({where})")
         losses = [f"{name} {ratio:.2f}" for ratio, name in ratios if ratio < 1]
         print(f"  losses: {', '.join(losses) or 'none'}")
     else:
         print("no ratios")
     for row in rows:
         if row.ratio is None:
-            print(f"  without a ratio: {row.dataset}, lattree {OURS.text(row)} s; {'; '.join(row.notes)}")
+            ours = f"{row.ours.seconds:.4f} s" if isinstance(row.ours, Run) else "no result"
+            print(f"  without a ratio: {row.dataset}, lattree {ours}; {'; '.join(row.notes)}")
 
 
 def status(rows: Sequence[Row]) -> int:
