@@ -10,8 +10,8 @@ A figure is the median of ``--runs`` runs, taken in turn with those of the peers
 on one core and one thread, and its seconds are CPU seconds (see ``common.py``). For lattree they are those of
 ``Dataset.from_arrays`` and ``OptimalTreeSearch.run``: columns to tests, search, canonical tree. "table" and "rebuild"
 are the shares of the first and the last of these. For a peer they are those of its ``fit``, with its defaults, and on
-arrays of the type that it wants. A run over ``--peer-limit`` CPU seconds or 8 GiB is killed, and so is one of lattree; a
-peer whose run took more than 20 s is not run again. What a peer cannot do, such as node budgets, is shown as "-".
+arrays of the type that it wants. Any run, of lattree too, is killed after ``--peer-limit`` CPU seconds and may take
+8 GiB; a peer whose run took more than 20 s is not run again. What a peer cannot do, such as node budgets, shows as "-".
 
 Errors are counted by predicting the table from each tree. Exit status 1 if lattree and a peer both claim a proof and
 differ, which is printed as DIFFERENT, or if lattree fails in any way other than the limit.
