@@ -18,33 +18,21 @@ import time
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
-import polars as pl
+from common import Floats, data_sets, read
 
 import lattree
 
 
-def read(path: Path) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.int64]]:
-    """Read labels and features of a blank-separated file."""
-    table = pl.read_csv(path, has_header=False, separator=" ", truncate_ragged_lines=True, infer_schema_length=None)
-    values = table.select(column for column in table if column.null_count() < len(column)).to_numpy()
-    return values[:, 1:].astype(np.float64), values[:, 0].astype(np.int64)
-
-
 def find(data: Path, dataset: str) -> tuple[str, Path] | None:
     """Find the family and file of a data set."""
-    for family, pattern in (("murtree", f"{dataset}*.txt*"), ("contree", f"{dataset}*.txt*")):
-        folder, name = (data / family / pattern).parent, Path(pattern).name
-        stems = {path.name.removesuffix(".gz").removesuffix(".txt"): path for path in folder.glob(name)}
-        wanted = Path(dataset).name
-        endings = ("", ".reconstructed", "_categorical_bin", "_converted", "-binary", "_train")
-        for stem in (wanted + ending for ending in endings):
-            if stem in stems:
-                return family, stems[stem]
+    for family in ("murtree", "contree"):
+        known = data_sets(data / family)
+        if dataset in known:
+            return family, known[dataset]
     return None
 
 
-def count_tests(X: npt.NDArray[np.float64]) -> int:
+def count_tests(X: Floats) -> int:
     """Count the midpoints of all columns."""
     return sum(len(np.unique(column)) - 1 for column in X.T)
 
