@@ -350,7 +350,8 @@ impl Run<'_> {
             return None;
         }
         let most = self.units.total.max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
-        let lane = if most < u16::MAX.into() { 2 } else if most < u32::MAX.into() { 4 } else { 8 };
+        // Half the range, for differences.
+        let lane = if most < 1 << 15 { 2 } else if most < 1 << 31 { 4 } else { 8 };
         let bytes = dense::bytes(problem.n_tests, problem.channels, lane, limits.0, self.threads);
         if bytes > self.budget.memory_limit() / 2 {
             return None;

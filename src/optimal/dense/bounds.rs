@@ -114,12 +114,12 @@ impl<L: Lane> Spread<'_, L> {
         let sum = |channels: std::ops::Range<usize>, start: usize| {
             let mut overlap = Overlap { all: L::default(), f: L::default(), h: [L::default(); BLOCK], both: [L::default(); BLOCK] };
             for channel in channels {
-                let row = channel * stride;
+                let row = shape.slot(channel, start);
                 overlap.all = overlap.all.plus(totals[channel]);
-                overlap.f = overlap.f.plus(passing[row + root]);
+                overlap.f = overlap.f.plus(passing[shape.slot(channel, root)]);
                 for lane in 0..BLOCK {
-                    overlap.h[lane] = overlap.h[lane].plus(passing[row + start + lane]);
-                    overlap.both[lane] = overlap.both[lane].plus(both[row + start + lane]);
+                    overlap.h[lane] = overlap.h[lane].plus(passing[row + lane]);
+                    overlap.both[lane] = overlap.both[lane].plus(both[row + lane]);
                 }
             }
             overlap
@@ -267,7 +267,7 @@ impl<L: Lane> Grand<L> {
         for &h in node.live.iter().filter(|&&h| h as usize != root) {
             let h = h as usize;
             let h_mass = node.passing[h].get();
-            let t: u64 = (0..shape.n_classes).map(|class| both[class * stride + h].get()).sum();
+            let t: u64 = (0..shape.n_classes).map(|class| both[shape.slot(class, h)].get()).sum();
             for side_h in (0..2).filter(|&side_h| self.solved[2 * h + side_h]) {
                 let only_h = match (side_h, side) {
                     (1, 1) => h_mass - t,

@@ -1,29 +1,42 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-/// An unsigned integer that holds the mass of all cases. Its greatest value stands for "no tree".
+/// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
+/// greatest value stands for "no tree".
 pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static {
     /// No tree.
     const MAX: Self;
+    /// The greatest difference of masses.
+    const MOST: Self;
+    /// The least difference of masses.
+    const LEAST: Self;
     /// A mass that is known to fit.
     fn of(mass: u64) -> Self;
     /// The mass.
     fn get(self) -> u64;
     /// A count of cases, each of mass `1 << shift`.
     fn of_count(count: u32, shift: u32) -> Self;
+    /// A difference of counts of cases, each of mass 1.
+    fn of_difference(one: u32, two: u32) -> Self;
     /// The sum, where it is known to fit.
     fn plus(self, other: Self) -> Self;
-    /// The sum, or [`Lane::MAX`] where it does not fit.
-    fn plus_capped(self, other: Self) -> Self;
     /// The difference, where it is known not to be negative.
     fn minus(self, other: Self) -> Self;
+    /// Read as a difference of masses, the greater of two.
+    fn greater(self, other: Self) -> Self;
+    /// Read as a difference of masses, the lesser of two.
+    fn lesser(self, other: Self) -> Self;
+    /// Read as a difference of masses.
+    fn signed(self) -> i64;
     /// The difference, or 0 where it would be negative.
     fn minus_floored(self, other: Self) -> Self;
 }
 
 macro_rules! lane {
-    ($($int:ty),*) => {$(
+    ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr);*) => {$(
         impl Lane for $int {
             const MAX: Self = <$int>::MAX;
+            const MOST: Self = <$signed>::MAX as $int;
+            const LEAST: Self = <$signed>::MIN as $int;
             #[inline(always)]
             fn of(mass: u64) -> Self {
                 debug_assert!(mass <= <$int>::MAX.into());
@@ -35,7 +48,11 @@ macro_rules! lane {
             }
             #[inline(always)]
             fn of_count(count: u32, shift: u32) -> Self {
-                (count as $int).wrapping_shl(shift)
+                $of_count(count, shift)
+            }
+            #[inline(always)]
+            fn of_difference(one: u32, two: u32) -> Self {
+                $of_difference(one, two)
             }
             // Wrapping, because the padding of a row holds anything; sums of masses never wrap.
             #[inline(always)]
@@ -43,12 +60,20 @@ macro_rules! lane {
                 self.wrapping_add(other)
             }
             #[inline(always)]
-            fn plus_capped(self, other: Self) -> Self {
-                self.saturating_add(other)
-            }
-            #[inline(always)]
             fn minus(self, other: Self) -> Self {
                 self.wrapping_sub(other)
+            }
+            #[inline(always)]
+            fn greater(self, other: Self) -> Self {
+                (self as $signed).max(other as $signed) as $int
+            }
+            #[inline(always)]
+            fn lesser(self, other: Self) -> Self {
+                (self as $signed).min(other as $signed) as $int
+            }
+            #[inline(always)]
+            fn signed(self) -> i64 {
+                (self as $signed).into()
             }
             #[inline(always)]
             fn minus_floored(self, other: Self) -> Self {
@@ -57,4 +82,12 @@ macro_rules! lane {
         }
     )*};
 }
-lane!(u16, u32, u64);
+lane!(
+    // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
+    // instead of the sum. Capping is part of the instruction that narrows.
+    u16, i16, |count: u32, shift| count.wrapping_shl(shift).min(u16::MAX.into()) as u16,
+        |one: u32, two: u32| (one as i32 - two as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16;
+    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |one: u32, two: u32| one.wrapping_sub(two);
+    u64, i64, |count: u32, shift| u64::from(count).wrapping_shl(shift),
+        |one: u32, two: u32| u64::from(one).wrapping_sub(two.into())
+);

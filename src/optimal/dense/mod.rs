@@ -4,6 +4,7 @@
 //! trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` puts them together, and
 //! `rebuild` finds the canonical tree. `simd` compiles the hot loops for several instruction sets.
 
+mod aligned;
 mod bounds;
 mod instances;
 mod lane;
@@ -198,7 +199,7 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         let shape = self.shape(node);
         let impurity = |root: u32| {
             let of = |counts: &[L]| {
-                let mass = |class: usize| counts[class * shape.stride + root as usize].get() as f64;
+                let mass = |class: usize| counts[shape.slot(class, root as usize)].get() as f64;
                 let (sum, squares) = (0..shape.n_classes).map(mass).fold((0.0, 0.0), |(s, q), m| (s + m, q + m * m));
                 if sum > 0.0 { sum - squares / sum } else { 0.0 }
             };

@@ -4,9 +4,10 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
+use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
-use super::pairs::{CountPairs, Shape, Singles};
+use super::pairs::{CountPairs, Differences, Shape, Singles};
 use super::simd::{BLOCK, Isa, Kernel, Popcount};
 use super::table::{Columns, Layout, Rows};
 use crate::budget::{Stop, Ticker};
@@ -37,7 +38,9 @@ pub(super) struct Node<L> {
     pub(super) totals: Vec<L>,
     /// Mass of all classes.
     pub(super) mass: u64,
-    pub(super) pairs: Vec<L>,
+    pub(super) pairs: Aligned<L>,
+    /// For two classes, how much more of the first than of the second.
+    pub(super) differences: Aligned<L>,
     pub(super) singles: Singles<L>,
     /// For each position: the mass that passes.
     pub(super) passing: Vec<L>,
@@ -158,9 +161,7 @@ impl<L: Lane> Node<L> {
         columns.stride = stride;
         columns.starts.clone_from(&wide.starts);
         let n_words = wide.n_words();
-        if columns.words.len() < n_words * stride {
-            columns.words.resize(n_words * stride, 0);
-        }
+        columns.words.grow(n_words * stride);
         for (to, from) in columns.words.chunks_exact_mut(stride).zip(wide.words.chunks_exact(wide.stride)).take(n_words) {
             for (to, &origin) in to.iter_mut().zip(&self.origin) {
                 *to = if origin == NONE { 0 } else { from[origin as usize] };
@@ -174,47 +175,51 @@ impl<L: Lane> Node<L> {
     }
 
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
-        let shape = self.shape(instances, 1);
-        if self.pairs.len() < shape.n_pairs() {
-            self.pairs.resize(shape.n_pairs(), L::default());
-        }
+        let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
+        self.pairs.grow(shape.n_pairs());
         isa.run(CountPairs { shape, columns: &self.columns, live: &self.live, pairs: &mut self.pairs, ticker })?;
-        let stride = shape.stride;
+        if shape.by_difference() {
+            let differences = &mut self.differences;
+            differences.grow(shape.n_cells());
+            isa.run(Differences { shape, live: &self.live, pairs: &self.pairs, differences });
+        }
         // Positions without a test pass nothing, in their rows as in their columns.
-        for row in (0..shape.channels * stride).filter(|row| self.origin[row % stride] == NONE) {
-            self.pairs[row * stride..(row + 1) * stride].fill(L::default());
+        let row = shape.row();
+        for position in (0..shape.stride).filter(|&position| self.origin[position] == NONE) {
+            self.pairs[position * row..(position + 1) * row].fill(L::default());
         }
         let Singles { true_side, false_side } = &mut self.singles;
-        true_side.clear();
-        true_side.resize(shape.channels * stride, L::default());
-        false_side.clear();
+        true_side.fill_with(row, L::default());
+        false_side.fill_with(row, L::default());
         self.passing.clear();
-        self.passing.resize(stride, L::default());
-        for channel in 0..shape.channels {
-            for &position in &self.live {
-                let at = position as usize;
-                let count = self.pairs[(channel * stride + at) * stride + at];
-                true_side[channel * stride + at] = count;
+        self.passing.resize(shape.stride, L::default());
+        for position in 0..shape.stride {
+            for channel in 0..shape.channels {
+                let slot = shape.slot(channel, position);
+                let count = self.pairs[position * row + slot];
+                true_side[slot] = count;
+                false_side[slot] = self.totals[channel].minus(count);
                 if channel < shape.n_classes {
-                    self.passing[at] = self.passing[at].plus(count);
+                    self.passing[position] = self.passing[position].plus(count);
                 }
             }
-            let total = self.totals[channel];
-            false_side.extend(true_side[channel * stride..][..stride].iter().map(|&count| total.minus(count)));
         }
         Ok(())
     }
 
     /// Writes to `row` how much passes both f and each other test, per channel.
-    pub(super) fn pairs_of(&self, channels: usize, f: usize, row: &mut Vec<L>) {
-        let stride = self.layout.stride();
-        row.clear();
+    pub(super) fn pairs_of(&self, shape: Shape, f: usize, row: &mut Aligned<L>) {
+        let length = shape.row();
+        row.fill_with(length, L::default());
         let start = f / BLOCK * BLOCK;
-        for channel in 0..channels {
-            let matrix = &self.pairs[channel * stride * stride..(channel + 1) * stride * stride];
-            row.extend((0..start).map(|g| matrix[g * stride + f]));
-            row.extend_from_slice(&matrix[f * stride + start..(f + 1) * stride]);
+        for channel in 0..shape.channels {
+            let slot = shape.slot(channel, f);
+            for g in 0..start {
+                row[shape.slot(channel, g)] = self.pairs[g * length + slot];
+            }
         }
+        let start = start * shape.channels;
+        row[start..].copy_from_slice(&self.pairs[f * length + start..(f + 1) * length]);
     }
 
     /// Writes to `picked` the rows on one side of a test, and to `starts` where its groups start.
@@ -237,11 +242,6 @@ impl<L: Lane> Node<L> {
         }
     }
 
-    /// Bytes in use, about.
-    pub(super) fn bytes(&self) -> usize {
-        4 * (self.rows.len() + self.columns.words.len() + self.scratch.wide.words.len() + self.ids.len())
-            + size_of::<L>() * self.pairs.len()
-    }
 }
 
 /// The cost of the best leaf on cases of these masses.

@@ -1,14 +1,16 @@
 //! Pair counts, and the best trees of depth two that they give (Algorithm 4 of MurTree, all pairs at once).
 //!
-//! For tests g and h and a channel c, `pairs[(c * stride + g) * stride + h]` is the mass that passes both. Only blocks of 16
-//! columns from that of g on are filled: (h, g) is (g, h). From it and the counts of single tests follow all four cells
+//! For tests g and h and a channel c, the mass that passes both is in row g of the pairs, at [`Shape::slot`] of c and h:
+//! blocks of 16 tests, for each of which the channels stand side by side. Only blocks from that of g on are filled: (h, g)
+//! is (g, h). From it and the counts of single tests follow all four cells
 //! of (g, h), and from those the errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
 
 use std::ops::Range;
 
+use super::aligned::Aligned;
 use super::instances::Group;
 use super::lane::Lane;
-use super::simd::{BLOCK, Kernel, Popcount};
+use super::simd::{BLOCK, Kernel, Masked, Popcount};
 use super::table::Columns;
 use crate::budget::{Stop, Ticker};
 
@@ -26,17 +28,40 @@ pub(super) struct Shape<'a> {
 }
 
 impl Shape<'_> {
+    /// The length of a row: a count per test and channel.
+    #[inline(always)]
+    pub(super) fn row(self) -> usize {
+        self.channels * self.stride
+    }
+
+    /// Where the count of a test is in a row.
+    #[inline(always)]
+    pub(super) fn slot(self, channel: usize, position: usize) -> usize {
+        (position / BLOCK * self.channels + channel) * BLOCK + position % BLOCK
+    }
+
     /// The size of a matrix of pair counts.
     pub(super) fn n_pairs(self) -> usize {
-        self.channels * self.stride * self.stride
+        self.row() * self.stride
+    }
+
+    /// Whether trees of depth two are found from differences between two classes.
+    #[inline(always)]
+    pub(super) fn by_difference(self) -> bool {
+        self.n_classes == 2 && self.channels == 2 && self.min_leaf <= 1
+    }
+
+    /// The size of the matrix that trees of depth two are found from.
+    pub(super) fn n_cells(self) -> usize {
+        if self.by_difference() { self.stride * self.stride } else { self.n_pairs() }
     }
 }
 
-/// Counts of single tests: `true_side[c * stride + h]` passes h, `false_side` does not.
+/// Counts of single tests, a row each: of who passes and of who does not.
 #[derive(Debug, Default)]
 pub(super) struct Singles<L> {
-    pub(super) true_side: Vec<L>,
-    pub(super) false_side: Vec<L>,
+    pub(super) true_side: Aligned<L>,
+    pub(super) false_side: Aligned<L>,
 }
 
 impl<L: Lane> Singles<L> {
@@ -44,7 +69,7 @@ impl<L: Lane> Singles<L> {
     #[inline(always)]
     fn side(&self, shape: Shape, side: bool, position: usize) -> (u64, bool) {
         let counts = if side { &self.true_side } else { &self.false_side };
-        let at = |channel: usize| counts[channel * shape.stride + position].get();
+        let at = |channel: usize| counts[shape.slot(channel, position)].get();
         let (mut sum, mut most) = (0, 0);
         for class in 0..shape.n_classes {
             sum += at(class);
@@ -65,11 +90,63 @@ impl<L: Lane> Singles<L> {
     }
 }
 
+/// Counts single tests on both sides of a root.
+pub(super) struct SplitSingles<'a, L> {
+    pub(super) shape: Shape<'a>,
+    pub(super) root: usize,
+    pub(super) totals: &'a [L],
+    /// How much passes the root and each other test.
+    pub(super) both: &'a [L],
+    /// How much passes each test.
+    pub(super) singles: &'a [L],
+    /// Of the false and of the true side.
+    pub(super) sides: &'a mut [Singles<L>; 2],
+}
+
+impl<L: Lane> Kernel for SplitSingles<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Popcount>(self) {
+        let SplitSingles { shape, root, totals, both, singles, sides: [on_false, on_true] } = self;
+        for singles in [&mut *on_false, &mut *on_true] {
+            singles.true_side.grow(shape.row());
+            singles.false_side.grow(shape.row());
+        }
+        let (ff, ft) = (&mut on_false.false_side[..shape.row()], &mut on_false.true_side[..shape.row()]);
+        let (tf, tt) = (&mut on_true.false_side[..shape.row()], &mut on_true.true_side[..shape.row()]);
+        for (block, start) in (0..shape.row()).step_by(BLOCK).enumerate() {
+            let channel = block % shape.channels;
+            let on_root = singles[shape.slot(channel, root)];
+            let off_root = totals[channel].minus(on_root);
+            let at = |row: &[L]| *row[start..].first_chunk::<BLOCK>().expect("rows are whole blocks");
+            let (both, single) = (at(both), at(singles));
+            for lane in 0..BLOCK {
+                let only = single[lane].minus(both[lane]);
+                tt[start + lane] = both[lane];
+                tf[start + lane] = on_root.minus(both[lane]);
+                ft[start + lane] = only;
+                ff[start + lane] = off_root.minus(only);
+            }
+        }
+    }
+}
+
 /// The least errors of a stump in the branches of each test; [`Lane::MAX`] where no stump is admissible.
 #[derive(Debug, Default)]
 pub(super) struct Stumps<L> {
-    pub(super) true_side: Vec<L>,
-    pub(super) false_side: Vec<L>,
+    pub(super) true_side: Aligned<L>,
+    pub(super) false_side: Aligned<L>,
+    extremes: Extremes<L>,
+}
+
+/// Per test: by how much the classes differ where it passes, and the extremes over other tests of how much they differ
+/// where both pass, and where the other passes alone.
+#[derive(Debug, Default)]
+struct Extremes<L> {
+    single: Aligned<L>,
+    /// By test, in blocks: greatest and least of both, greatest and least of the other alone.
+    of: Aligned<L>,
 }
 
 /// Counts a matrix of pairs.
@@ -104,25 +181,64 @@ fn row_work(shape: Shape, columns: &Columns, g: usize) -> usize {
 fn count_row<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, pairs: &mut [L]) {
     let stride = shape.stride;
     for channel in 0..shape.channels {
-        let row = &mut pairs[(channel * stride + g) * stride..][..stride];
-        let groups = shape.of_channel[channel].clone();
-        for (block, row) in row.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate().skip(g / BLOCK) {
-            let mut counts = [L::default(); BLOCK];
-            for group in groups.clone() {
-                let (start, end) = (columns.starts[group], columns.starts[group + 1]);
-                if start == end {
-                    continue;
-                }
-                let words = &columns.words[start * stride..end * stride];
-                let mask = |word: usize| words[word * stride + g];
-                let of_group = P::count(&words[block * BLOCK..], stride, mask, end - start);
-                let shift = shape.groups[group].shift;
-                for lane in 0..BLOCK {
-                    counts[lane] = counts[lane].plus(L::of_count(of_group[lane], shift));
-                }
-            }
-            *row = counts;
+        let row = &mut pairs[g * shape.row()..][..shape.row()];
+        let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
+        let masks = |start: usize| (&columns.words[start * stride + g..], stride);
+        count_groups::<P, L>(shape, columns, shape.of_channel[channel].clone(), masks, g / BLOCK, row);
+    }
+}
+
+/// The blocks of one channel of a row.
+struct Lanes<'a, L> {
+    blocks: &'a mut [[L; BLOCK]],
+    pitch: usize,
+    channel: usize,
+}
+
+/// Counts the instances of some groups that `masks` (from a first word on, and how far they are apart) has set.
+#[inline(always)]
+fn count_groups<'a, P: Popcount, L: Lane>(
+    shape: Shape,
+    columns: &Columns,
+    groups: Range<usize>,
+    masks: impl Fn(usize) -> (&'a [u32], usize),
+    first: usize,
+    row: Lanes<L>,
+) {
+    let stride = shape.stride;
+    let Lanes { blocks, pitch, channel } = row;
+    let rest = first * pitch + channel;
+    let mut is_first = true;
+    for group in groups {
+        let (start, end) = (columns.starts[group], columns.starts[group + 1]);
+        if start == end {
+            continue;
         }
+        let (masks, step) = masks(start);
+        let masked = Masked::new(&columns.words[start * stride..end * stride], stride, end - start, masks, step);
+        let shift = shape.groups[group].shift;
+        if is_first && shift == 0 {
+            P::count_all(&masked, first, |block, counts| {
+                let row = &mut blocks[block * pitch + channel];
+                for lane in 0..BLOCK {
+                    row[lane] = L::of_count(counts[lane], 0);
+                }
+            });
+        } else {
+            if is_first {
+                blocks.iter_mut().skip(rest).step_by(pitch).for_each(|block| *block = [L::default(); BLOCK]);
+            }
+            P::count_all(&masked, first, |block, counts| {
+                let row = &mut blocks[block * pitch + channel];
+                for lane in 0..BLOCK {
+                    row[lane] = row[lane].plus(L::of_count(counts[lane], shift));
+                }
+            });
+        }
+        is_first = false;
+    }
+    if is_first {
+        blocks.iter_mut().skip(rest).step_by(pitch).for_each(|block| *block = [L::default(); BLOCK]);
     }
 }
 
@@ -139,23 +255,13 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
 
     #[inline(always)]
     fn run<P: Popcount>(self) {
-        let Shape { stride, n_classes, .. } = self.shape;
-        for (block, shared) in self.shared.as_chunks_mut::<BLOCK>().0.iter_mut().enumerate() {
-            let mut counts = [L::default(); BLOCK];
-            for group in self.shape.of_channel[..n_classes].iter().flat_map(|groups| groups.clone()) {
-                let (start, end) = (self.columns.starts[group], self.columns.starts[group + 1]);
-                if start == end {
-                    continue;
-                }
-                let words = &self.columns.words[start * stride + block * BLOCK..end * stride];
-                let of_group = P::count(words, stride, |word| self.set[start + word], end - start);
-                let shift = self.shape.groups[group].shift;
-                for lane in 0..BLOCK {
-                    counts[lane] = counts[lane].plus(L::of_count(of_group[lane], shift));
-                }
-            }
-            *shared = counts;
-        }
+        let groups = match self.shape.of_channel[..self.shape.n_classes] {
+            [ref first, .., ref last] => first.start..last.end,
+            [ref only] => only.clone(),
+            [] => 0..0,
+        };
+        let row = Lanes { blocks: self.shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
+        count_groups::<P, L>(self.shape, self.columns, groups, |start| (&self.set[start..], 1), 0, row);
     }
 }
 
@@ -181,25 +287,22 @@ impl<L: Lane> Kernel for BestStumps<'_, '_, L> {
 
     #[inline(always)]
     fn run<P: Popcount>(self) -> Self::Output {
-        let two = self.shape.n_classes == 2 && self.shape.min_leaf <= 1;
-        match (two, self.whole.is_some()) {
-            (true, false) => self.find::<P, true, false>(),
-            (true, true) => self.find::<P, true, true>(),
-            (false, false) => self.find::<P, false, false>(),
-            (false, true) => self.find::<P, false, true>(),
+        match (self.shape.by_difference(), self.whole.is_some()) {
+            (true, false) => self.by_difference::<P, false>(),
+            (true, true) => self.by_difference::<P, true>(),
+            (false, false) => self.by_class::<P, false>(),
+            (false, true) => self.by_class::<P, true>(),
         }
     }
 }
 
 impl<L: Lane> BestStumps<'_, '_, L> {
     #[inline(always)]
-    fn find<P: Popcount, const TWO: bool, const REST: bool>(self) -> Result<u64, Stop> {
+    fn by_class<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let stride = shape.stride;
-        stumps.true_side.clear();
-        stumps.true_side.resize(stride, L::MAX);
-        stumps.false_side.clear();
-        stumps.false_side.resize(stride, L::MAX);
+        stumps.true_side.fill_with(stride, L::MAX);
+        stumps.false_side.fill_with(stride, L::MAX);
         let n_words = count.map_or(0, Columns::n_words);
         let mut least = u64::MAX;
         for &g in live {
@@ -210,10 +313,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             let row = Row { shape, pairs, whole: whole.unwrap_or_default(), singles, g };
             let start = g / BLOCK * BLOCK;
             let (on_true, on_false) = (&mut stumps.true_side[start..], &mut stumps.false_side[start..]);
-            let (in_true, in_false) = match TWO {
-                true => row.two_classes::<REST>(start, on_true, on_false),
-                false => row.many_classes::<REST>(start, on_true, on_false),
-            };
+            let (in_true, in_false) = row.many_classes::<REST>(start, on_true, on_false);
             let in_true = stumps.true_side[g].min(in_true);
             let in_false = stumps.false_side[g].min(in_false);
             (stumps.true_side[g], stumps.false_side[g]) = (in_true, in_false);
@@ -224,6 +324,174 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             ticker.tick((stride - g) * (n_words + 4 * shape.channels) / BLOCK)?;
         }
         Ok(least)
+    }
+}
+
+impl<L: Lane> BestStumps<'_, '_, L> {
+    /// For two classes and no least size. Let a cell hold n cases, and one class d more than the other: a leaf errs on
+    /// (n - |d|) / 2 of them. In the branch where g passes the cells of a stump on h have differences d and D - d, D
+    /// being that of the branch: |d| + |D - d| is the greater of |D| and |2d - D|, so only the greatest and the least d
+    /// over all h can give the best stump. One matrix of differences is all that is needed, and two operations a side.
+    #[inline(always)]
+    fn by_difference<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
+        let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
+        let stride = shape.stride;
+        let n_blocks = stride / BLOCK;
+        let Stumps { true_side, false_side, extremes: Extremes { single, of } } = stumps;
+        true_side.fill_with(stride, L::MAX);
+        false_side.fill_with(stride, L::MAX);
+        single.fill_with(stride, L::default());
+        of.grow(4 * stride);
+        let single = &mut single.as_chunks_mut::<BLOCK>().0[..n_blocks];
+        let of = &mut of.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<4>().0[..n_blocks];
+        of.fill([[L::LEAST; BLOCK], [L::MOST; BLOCK], [L::LEAST; BLOCK], [L::MOST; BLOCK]]);
+        let by_class = |row: &[L], block: usize| {
+            let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
+            let mut difference = [L::default(); BLOCK];
+            for lane in 0..BLOCK {
+                difference[lane] = row[lane].minus(row[BLOCK + lane]);
+            }
+            difference
+        };
+        for (block, single) in single.iter_mut().enumerate() {
+            *single = by_class(&singles.true_side, block);
+        }
+        // Whatever passes a test or does not is all.
+        let all = single[0][0].plus(by_class(&singles.false_side, 0)[0]).signed();
+        let n_words = count.map_or(0, Columns::n_words);
+        let mut least = u64::MAX;
+        for &g in live {
+            let g = g as usize;
+            let start = g / BLOCK;
+            let row = g * stride..(g + 1) * stride;
+            if let Some(columns) = count {
+                count_difference::<P, L>(shape, columns, g, &mut pairs[row.clone()]);
+            }
+            let part = &pairs[row.clone()].as_chunks::<BLOCK>().0[start..];
+            let rest = match whole {
+                Some(whole) if REST => &whole[row].as_chunks::<BLOCK>().0[start..],
+                _ => part,
+            };
+            let d_g = single[start][g % BLOCK];
+            let (single, of) = (&single[start..], &mut of[start..]);
+            let n = part.len();
+            let (rest, single, of) = (&rest[..n], &single[..n], &mut of[..n]);
+            let (mut both_most, mut both_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
+            let (mut only_most, mut only_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
+            for block in 0..n {
+                // Copies, so that the compiler need not ask whether what is written overlaps what is read.
+                let (part, rest, single) = (part[block], rest[block], single[block]);
+                let [mut a, mut b, mut c, mut d] = of[block];
+                for lane in 0..BLOCK {
+                    let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
+                    let only_h = single[lane].minus(both);
+                    let only_g = d_g.minus(both);
+                    both_most[lane] = both_most[lane].greater(both);
+                    both_least[lane] = both_least[lane].lesser(both);
+                    only_most[lane] = only_most[lane].greater(only_h);
+                    only_least[lane] = only_least[lane].lesser(only_h);
+                    a[lane] = a[lane].greater(both);
+                    b[lane] = b[lane].lesser(both);
+                    c[lane] = c[lane].greater(only_g);
+                    d[lane] = d[lane].lesser(only_g);
+                }
+                of[block] = [a, b, c, d];
+            }
+            let lane = g % BLOCK;
+            let [a, b, c, d] = &of[0];
+            let d_g = d_g.signed();
+            let spread = |d: i64, most: L, least: L| {
+                d.abs().max((2 * most.signed() - d).abs()).max((2 * least.signed() - d).abs()) as u64
+            };
+            let in_true = spread(d_g, a[lane].greater(greatest(&both_most)), b[lane].lesser(lowest(&both_least)));
+            let in_false = spread(all - d_g, c[lane].greater(greatest(&only_most)), d[lane].lesser(lowest(&only_least)));
+            let mass = |row: &[L]| row[shape.slot(0, g)].get() + row[shape.slot(1, g)].get();
+            let in_true = (mass(&singles.true_side) - in_true) / 2;
+            let in_false = (mass(&singles.false_side) - in_false) / 2;
+            (true_side[g], false_side[g]) = (L::of(in_true), L::of(in_false));
+            least = least.min(in_true + in_false);
+            if enough.is_some_and(|enough| least <= enough) {
+                break;
+            }
+            ticker.tick((stride - g) * (n_words + 4) / BLOCK)?;
+        }
+        Ok(least)
+    }
+}
+
+#[inline(always)]
+fn greatest<L: Lane>(block: &Block<L>) -> L {
+    let mut greatest = block[0];
+    for lane in 1..BLOCK {
+        greatest = greatest.greater(block[lane]);
+    }
+    greatest
+}
+
+#[inline(always)]
+fn lowest<L: Lane>(block: &Block<L>) -> L {
+    let mut lowest = block[0];
+    for lane in 1..BLOCK {
+        lowest = lowest.lesser(block[lane]);
+    }
+    lowest
+}
+
+/// Counts a row of differences between two classes.
+#[inline(always)]
+fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, row: &mut [L]) {
+    let stride = shape.stride;
+    let masked = |group: usize| {
+        let (start, end) = (columns.starts[group], columns.starts[group + 1]);
+        let words = &columns.words[start * stride..end * stride];
+        Masked::new(words, stride, end - start, words.get(g..).unwrap_or_default(), stride)
+    };
+    let (blocks, first) = (row.as_chunks_mut::<BLOCK>().0, g / BLOCK);
+    if let [Group { channel: 0, shift: 0, .. }, Group { channel: 1, shift: 0, .. }] = shape.groups {
+        P::count_both([&masked(0), &masked(1)], first, |block, [one, two]| {
+            for lane in 0..BLOCK {
+                blocks[block][lane] = L::of_difference(one[lane], two[lane]);
+            }
+        });
+        return;
+    }
+    blocks[first..].fill([L::default(); BLOCK]);
+    for (group, of) in shape.groups.iter().enumerate() {
+        P::count_all(&masked(group), first, |block, counts| {
+            let row = &mut blocks[block];
+            for lane in 0..BLOCK {
+                let count = L::of_count(counts[lane], of.shift);
+                row[lane] = if of.channel == 0 { row[lane].plus(count) } else { row[lane].minus(count) };
+            }
+        });
+    }
+}
+
+/// Takes the differences between two classes from a matrix of pair counts.
+pub(super) struct Differences<'a, L> {
+    pub(super) shape: Shape<'a>,
+    pub(super) live: &'a [u32],
+    pub(super) pairs: &'a [L],
+    pub(super) differences: &'a mut [L],
+}
+
+impl<L: Lane> Kernel for Differences<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Popcount>(self) {
+        let Differences { shape, live, pairs, differences } = self;
+        for &g in live {
+            let (g, start) = (g as usize, g as usize / BLOCK);
+            let from = &pairs[g * shape.row()..(g + 1) * shape.row()].as_chunks::<BLOCK>().0.as_chunks::<2>().0[start..];
+            let to = &mut differences[g * shape.stride..(g + 1) * shape.stride].as_chunks_mut::<BLOCK>().0[start..];
+            for (to, from) in to.iter_mut().zip(from) {
+                let [one, two] = *from;
+                for lane in 0..BLOCK {
+                    to[lane] = one[lane].minus(two[lane]);
+                }
+            }
+        }
     }
 }
 
@@ -245,69 +513,29 @@ fn blocks<L>(row: &[L]) -> &[Block<L>] {
 
 #[inline(always)]
 fn least<L: Lane>(block: &Block<L>) -> L {
-    let mut least = *block;
-    let mut width = BLOCK / 2;
-    while width > 0 {
-        for lane in 0..width {
-            least[lane] = least[lane].min(least[lane + width]);
-        }
-        width /= 2;
+    let mut least = block[0];
+    for lane in 1..BLOCK {
+        least = least.min(block[lane]);
     }
-    least[0]
+    least
 }
 
 impl<'a, L: Lane> Row<'a, L> {
+    /// The row of g in a matrix, from block `start` on.
     #[inline(always)]
-    fn of(&self, matrix: &'a [L], channel: usize, start: usize) -> &'a [Block<L>] {
-        let stride = self.shape.stride;
-        let row = (channel * stride + self.g) * stride;
-        blocks(&matrix[row + start..row + stride])
+    fn of(&self, matrix: &'a [L], start: usize) -> &'a [Block<L>] {
+        let row = self.shape.row();
+        blocks(&matrix[self.g * row + start * self.shape.channels..(self.g + 1) * row])
     }
 
+    /// A row of single counts, from block `start` on.
     #[inline(always)]
-    fn single(&self, side: &'a [L], channel: usize, start: usize) -> &'a [Block<L>] {
-        let stride = self.shape.stride;
-        blocks(&side[channel * stride + start..(channel + 1) * stride])
+    fn single(&self, side: &'a [L], start: usize) -> &'a [Block<L>] {
+        blocks(&side[start * self.shape.channels..self.shape.row()])
     }
 
     /// Lowers the stumps on g in the branches of the tests h, and returns the least errors of stumps on h in the
-    /// branches of g. Errors of two classes are the smaller of two counts.
-    #[inline(always)]
-    fn two_classes<const REST: bool>(&self, start: usize, on_true: &mut [L], on_false: &mut [L]) -> (L, L) {
-        let stride = self.shape.stride;
-        let g1 = [self.singles.true_side[self.g], self.singles.true_side[stride + self.g]];
-        let part = [0, 1].map(|channel| self.of(self.pairs, channel, start));
-        let whole = [0, 1].map(|channel| if REST { self.of(self.whole, channel, start) } else { part[channel] });
-        let h1 = [0, 1].map(|channel| self.single(&self.singles.true_side, channel, start));
-        let h0 = [0, 1].map(|channel| self.single(&self.singles.false_side, channel, start));
-        let n = part[0].len();
-        let (on_true, on_false) = (on_true.as_chunks_mut::<BLOCK>().0, on_false.as_chunks_mut::<BLOCK>().0);
-        let (on_true, on_false) = (&mut on_true[..n], &mut on_false[..n]);
-        // One check of lengths here, none in the loop.
-        let (p0, p1, w0, w1) = (&part[0][..n], &part[1][..n], &whole[0][..n], &whole[1][..n]);
-        let (a0, a1, b0, b1) = (&h1[0][..n], &h1[1][..n], &h0[0][..n], &h0[1][..n]);
-        let (mut in_true, mut in_false) = ([L::MAX; BLOCK], [L::MAX; BLOCK]);
-        for block in 0..n {
-            for lane in 0..BLOCK {
-                let (mut x, mut y) = (p0[block][lane], p1[block][lane]);
-                if REST {
-                    (x, y) = (w0[block][lane].minus(x), w1[block][lane].minus(y));
-                }
-                let (x10, y10) = (g1[0].minus(x), g1[1].minus(y));
-                let e11 = x.min(y);
-                let e10 = x10.min(y10);
-                let e01 = a0[block][lane].minus(x).min(a1[block][lane].minus(y));
-                let e00 = b0[block][lane].minus(x10).min(b1[block][lane].minus(y10));
-                in_true[lane] = in_true[lane].min(e11.plus(e10));
-                in_false[lane] = in_false[lane].min(e01.plus(e00));
-                on_true[block][lane] = on_true[block][lane].min(e11.plus(e01));
-                on_false[block][lane] = on_false[block][lane].min(e10.plus(e00));
-            }
-        }
-        (least(&in_true), least(&in_false))
-    }
-
-    /// The same for any number of classes, and for branches that must be large enough.
+    /// branches of g.
     #[inline(always)]
     fn many_classes<const REST: bool>(&self, start: usize, on_true: &mut [L], on_false: &mut [L]) -> (L, L) {
         let Shape { stride, n_classes, channels, min_leaf, .. } = self.shape;
@@ -315,16 +543,18 @@ impl<'a, L: Lane> Row<'a, L> {
         let (on_true, on_false) = (on_true.as_chunks_mut::<BLOCK>().0, on_false.as_chunks_mut::<BLOCK>().0);
         let (mut in_true, mut in_false) = ([L::MAX; BLOCK], [L::MAX; BLOCK]);
         let fewest = L::of(min_leaf.min(L::MAX.get()));
+        let pairs = self.of(self.pairs, start);
+        let whole = if REST { self.of(self.whole, start) } else { pairs };
+        let h1 = self.single(&self.singles.true_side, start);
+        let h0 = self.single(&self.singles.false_side, start);
         for block in 0..n {
             let mut sum = [[L::default(); BLOCK]; 4];
             let mut most = [[L::default(); BLOCK]; 4];
             let mut cases = [[L::default(); BLOCK]; 4];
             for channel in 0..channels {
-                let g1 = self.singles.true_side[channel * stride + self.g];
-                let part = &self.of(self.pairs, channel, start)[block];
-                let whole = if REST { &self.of(self.whole, channel, start)[block] } else { part };
-                let h1 = &self.single(&self.singles.true_side, channel, start)[block];
-                let h0 = &self.single(&self.singles.false_side, channel, start)[block];
+                let g1 = self.singles.true_side[self.shape.slot(channel, self.g)];
+                let at = block * channels + channel;
+                let (part, whole, h1, h0) = (&pairs[at], &whole[at], &h1[at], &h0[at]);
                 for lane in 0..BLOCK {
                     let both = if REST { whole[lane].minus(part[lane]) } else { part[lane] };
                     let only_g = g1.minus(both);

@@ -8,12 +8,13 @@ use std::sync::{Mutex, MutexGuard};
 
 use super::super::cache::{Cache, Known};
 use super::super::problem::{Cases, Mass, Problem};
+use super::aligned::Aligned;
 use super::bounds::{Grand, RootBounds, Spread};
 use super::instances::Instances;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{Node, Parent, leaf};
-use super::pairs::{BestStumps, Shape, Singles, Stumps, branch_costs, depth_two_costs};
+use super::pairs::{BestStumps, Shape, Singles, SplitSingles, Stumps, branch_costs, depth_two_costs};
 use super::simd::Isa;
 use super::table::{Columns, Layout};
 use super::{Order, Switches};
@@ -108,12 +109,12 @@ pub(super) struct Cell<L> {
     picked: Vec<u32>,
     starts: Vec<usize>,
     columns: Columns,
-    pairs: Vec<L>,
+    pairs: Aligned<L>,
     /// Of the true and of the false branch.
     singles: [Singles<L>; 2],
     stumps: Stumps<L>,
     /// How much passes the root and each other test.
-    both: Vec<L>,
+    both: Aligned<L>,
     inherited: RootBounds<L>,
 }
 
@@ -251,7 +252,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         self.isa.run(BestStumps {
             shape,
             count: None,
-            pairs: &mut node.pairs,
+            pairs: if shape.by_difference() { &mut node.differences } else { &mut node.pairs },
             whole: None,
             singles: &node.singles,
             live: &node.live,
@@ -331,7 +332,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path: &[] };
         let mut cell = self.cells.take();
         cell.is_open = false;
-        at.node.pairs_of(self.instances.channels, root, &mut cell.both);
+        at.node.pairs_of(self.shape(&at.node), root, &mut cell.both);
         let first = self.first_side(&run, root);
         let result = [first, 1 - first].into_iter().try_for_each(|side| {
             let pairs = pairs.iter().map(|&pair| (pair, cutoff));
@@ -353,7 +354,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             self.stats.bounded.fetch_add(1, Relaxed);
             return Ok(());
         }
-        run.node.pairs_of(self.instances.channels, root, &mut cell.both);
+        run.node.pairs_of(self.shape(run.node), root, &mut cell.both);
         let first = self.first_side(run, root);
         cell.is_open = false;
         for side in [first, 1 - first] {
@@ -553,25 +554,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         node.pick(root, small == 1, &mut cell.picked, &mut cell.starts);
         (cell.is_open, cell.is_counted) = (true, false);
         cell.columns.gather(self.isa, &node.rows, node.layout, &cell.picked, &cell.starts);
-        if cell.pairs.len() < shape.n_pairs() {
-            cell.pairs.resize(shape.n_pairs(), L::default());
-        }
-        let stride = shape.stride;
-        let [on_false, on_true] = &mut cell.singles;
-        for singles in [&mut *on_false, &mut *on_true] {
-            singles.true_side.clear();
-            singles.false_side.clear();
-        }
-        for channel in 0..shape.channels {
-            let row = channel * stride..(channel + 1) * stride;
-            let (both, pass) = (&cell.both[row.clone()], &node.singles.true_side[row]);
-            let on_root = pass[root];
-            let off_root = node.totals[channel].minus(on_root);
-            on_true.true_side.extend_from_slice(both);
-            on_true.false_side.extend(both.iter().map(|&both| on_root.minus(both)));
-            on_false.true_side.extend(both.iter().zip(pass).map(|(&both, &pass)| pass.minus(both)));
-            on_false.false_side.extend(both.iter().zip(pass).map(|(&both, &pass)| off_root.minus(pass.minus(both))));
-        }
+        cell.pairs.grow(shape.n_cells());
+        self.isa.run(SplitSingles {
+            shape,
+            root,
+            totals: &node.totals,
+            both: &cell.both,
+            singles: &node.singles.true_side,
+            sides: &mut cell.singles,
+        });
     }
 
     /// The costs of a branch at depth two, by level. The pairs of the smaller branch are counted; those of the larger are
@@ -595,7 +586,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         }
         let singles = &cell.singles[side];
         let of_root = if side == 1 { &node.singles.true_side } else { &node.singles.false_side };
-        let mass = |class: usize| of_root[class * shape.stride + root].get();
+        let mass = |class: usize| of_root[shape.slot(class, root)].get();
         let (sum, most) = (0..shape.n_classes).fold((0, 0), |(sum, most): (u64, u64), class| (sum + mass(class), most.max(mass(class))));
         let leaf = sum - most;
         let floor = floors[run.branch.top()];
@@ -608,7 +599,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             shape,
             count: (!cell.is_counted).then_some(&cell.columns),
             pairs: &mut cell.pairs,
-            whole: (side != small).then_some(&node.pairs[..]),
+            whole: (side != small).then_some(if shape.by_difference() { &node.differences } else { &node.pairs }),
             singles,
             live: &node.live,
             enough: two_stumps.then_some(floor),

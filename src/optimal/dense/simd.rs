@@ -19,16 +19,73 @@ pub(super) trait Kernel {
 /// How many columns are counted at a time.
 pub(super) const BLOCK: usize = 16;
 
-/// How bits are counted best.
-pub(super) trait Popcount {
-    /// Adds to each of 16 counts the number of bits that a column and `mask(word)` share, over the words of `columns`,
-    /// which are `stride` apart.
-    fn count(columns: &[u32], stride: usize, mask: impl Fn(usize) -> u32, n_words: usize) -> [u32; BLOCK];
+/// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is set.
+pub(super) struct Masked<'a> {
+    words: &'a [u32],
+    stride: usize,
+    n_words: usize,
+    masks: &'a [u32],
+    step: usize,
 }
 
-#[inline(always)]
-fn block(columns: &[u32], at: usize) -> &[u32; BLOCK] {
-    columns[at..].first_chunk().expect("columns are padded to whole blocks")
+impl<'a> Masked<'a> {
+    #[inline(always)]
+    pub(super) fn new(words: &'a [u32], stride: usize, n_words: usize, masks: &'a [u32], step: usize) -> Self {
+        assert!(stride.is_multiple_of(BLOCK) && words.len() == n_words * stride);
+        assert!(n_words == 0 || masks.len() > (n_words - 1) * step);
+        Masked { words, stride, n_words, masks, step }
+    }
+
+    /// Word `word` of the columns of a block, and its mask.
+    #[inline(always)]
+    fn at(&self, word: usize, block: usize) -> (&[u32; BLOCK], u32) {
+        debug_assert!(word < self.n_words && (block + 1) * BLOCK <= self.stride);
+        // SAFETY: the loops below stay within `n_words` words and `stride / BLOCK` blocks, and `new` has checked that so
+        // many words and masks are there. Checks here cost a third of the whole search: the loop has six instructions.
+        unsafe {
+            let columns = self.words.as_ptr().add(word * self.stride + block * BLOCK).cast();
+            (&*columns, *self.masks.get_unchecked(word * self.step))
+        }
+    }
+}
+
+/// How bits are counted best.
+pub(super) trait Popcount {
+    /// Counts the bits of `N` neighbouring blocks of columns.
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
+
+    /// Counts all blocks of two tables from `first` on and hands each pair to `take`.
+    #[inline(always)]
+    fn count_both(masked: [&Masked; 2], first: usize, mut take: impl FnMut(usize, [&[u32; BLOCK]; 2])) {
+        let blocks = masked[0].stride / BLOCK;
+        let mut block = first;
+        while block + 2 <= blocks {
+            let [one, two] = [Self::count::<2>(masked[0], block), Self::count::<2>(masked[1], block)];
+            take(block, [&one[0], &two[0]]);
+            take(block + 1, [&one[1], &two[1]]);
+            block += 2;
+        }
+        if block < blocks {
+            let [one, two] = [Self::count::<1>(masked[0], block), Self::count::<1>(masked[1], block)];
+            take(block, [&one[0], &two[0]]);
+        }
+    }
+
+    /// Counts all blocks from `first` on and hands each to `take`.
+    #[inline(always)]
+    fn count_all(masked: &Masked, first: usize, mut take: impl FnMut(usize, &[u32; BLOCK])) {
+        let blocks = masked.stride / BLOCK;
+        let mut block = first;
+        while block + 2 <= blocks {
+            let [one, two] = Self::count::<2>(masked, block);
+            take(block, &one);
+            take(block + 1, &two);
+            block += 2;
+        }
+        if block < blocks {
+            take(block, &Self::count::<1>(masked, block)[0]);
+        }
+    }
 }
 
 /// Counts of whole words, for sets that have an instruction for them.
@@ -36,12 +93,14 @@ pub(super) struct ByWord;
 
 impl Popcount for ByWord {
     #[inline(always)]
-    fn count(columns: &[u32], stride: usize, mask: impl Fn(usize) -> u32, n_words: usize) -> [u32; BLOCK] {
-        let mut counts = [0u32; BLOCK];
-        for word in 0..n_words {
-            let (column, mask) = (block(columns, word * stride), mask(word));
-            for lane in 0..BLOCK {
-                counts[lane] += (column[lane] & mask).count_ones();
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
+        let mut counts = [[0u32; BLOCK]; N];
+        for word in 0..masked.n_words {
+            for part in 0..N {
+                let (column, mask) = masked.at(word, block + part);
+                for lane in 0..BLOCK {
+                    counts[part][lane] += (column[lane] & mask).count_ones();
+                }
             }
         }
         counts
@@ -53,28 +112,31 @@ pub(super) struct ByByte;
 
 impl Popcount for ByByte {
     #[inline(always)]
-    fn count(columns: &[u32], stride: usize, mask: impl Fn(usize) -> u32, n_words: usize) -> [u32; BLOCK] {
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
         const MOST: usize = 31; // times 8 bits stays below 256
-        let mut counts = [0u32; BLOCK];
+        let mut counts = [[0u32; BLOCK]; N];
         let mut start = 0;
-        while start < n_words {
-            let end = n_words.min(start + MOST);
-            let mut bytes = [0u8; 4 * BLOCK];
+        while start < masked.n_words {
+            let end = masked.n_words.min(start + MOST);
+            let mut bytes = [[[0u8; 4]; BLOCK]; N];
             for word in start..end {
-                let (column, mask) = (block(columns, word * stride), mask(word));
-                let mut both = [[0u8; 4]; BLOCK];
-                for lane in 0..BLOCK {
-                    both[lane] = (column[lane] & mask).to_ne_bytes();
-                }
-                let both = both.as_flattened();
-                for lane in 0..4 * BLOCK {
-                    bytes[lane] += both[lane].count_ones() as u8;
+                for part in 0..N {
+                    let (column, mask) = masked.at(word, block + part);
+                    let mut both = [[0u8; 4]; BLOCK];
+                    for lane in 0..BLOCK {
+                        both[lane] = (column[lane] & mask).to_ne_bytes();
+                    }
+                    for (sum, byte) in bytes[part].as_flattened_mut().iter_mut().zip(both.as_flattened()) {
+                        *sum += byte.count_ones() as u8;
+                    }
                 }
             }
-            for lane in 0..BLOCK {
-                let four = u32::from_ne_bytes([bytes[4 * lane], bytes[4 * lane + 1], bytes[4 * lane + 2], bytes[4 * lane + 3]]);
-                let two = (four & 0x00ff_00ff) + ((four >> 8) & 0x00ff_00ff);
-                counts[lane] += (two + (two >> 16)) & 0xffff;
+            for part in 0..N {
+                for lane in 0..BLOCK {
+                    let four = u32::from_ne_bytes(bytes[part][lane]);
+                    let two = (four & 0x00ff_00ff) + ((four >> 8) & 0x00ff_00ff);
+                    counts[part][lane] += (two + (two >> 16)) & 0xffff;
+                }
             }
             start = end;
         }

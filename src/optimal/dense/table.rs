@@ -5,6 +5,7 @@
 //! bit b of lane l of a row becomes column `b * lanes + l`, its *position*, so that nothing is ever shuffled: the order of
 //! positions is as good as any. Positions without a test hold a test that nothing passes.
 
+use super::aligned::Aligned;
 use super::simd::{BLOCK, Isa, Kernel, Popcount};
 
 /// How tests are laid out in rows.
@@ -45,7 +46,7 @@ impl Layout {
 pub(super) struct Columns {
     pub(super) stride: usize,
     /// `words[w * stride + position]`.
-    pub(super) words: Vec<u32>,
+    pub(super) words: Aligned<u32>,
     /// The first word of each group, and the end of the last.
     pub(super) starts: Vec<usize>,
 }
@@ -54,11 +55,6 @@ impl Columns {
     /// All words.
     pub(super) fn n_words(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
-    }
-
-    /// The words of one column, in order.
-    pub(super) fn column(&self, position: usize) -> impl Iterator<Item = u32> + '_ {
-        (0..self.n_words()).map(move |word| self.words[word * self.stride + position])
     }
 
     /// The bits of word `word` that belong to instances, if groups have these sizes.
@@ -78,10 +74,7 @@ impl Columns {
             word += (bounds[1] - bounds[0]).div_ceil(32);
         }
         self.starts.push(word);
-        let needed = word * self.stride;
-        if self.words.len() < needed {
-            self.words.resize(needed, 0);
-        }
+        self.words.grow(word * self.stride);
         isa.run(Gather { rows, layout, picked, group_starts, columns: self });
     }
 }
@@ -254,7 +247,8 @@ mod tests {
                         starts.push(picked.len());
                     }
                     // Left over from another table.
-                    let mut columns = Columns { words: vec![u32::MAX; 5000], ..Columns::default() };
+                    let mut columns = Columns::default();
+                    columns.words.fill_with(5000, u32::MAX);
                     columns.gather(isa, &rows, layout, &picked, &starts);
                     for group in 0..3 {
                         for test in 0..n_tests {
@@ -267,7 +261,7 @@ mod tests {
                     }
                     let tests: Vec<usize> = (0..n_tests).map(|test| layout.position(test)).collect();
                     for position in (0..columns.stride).filter(|position| !tests.contains(position)) {
-                        assert!(columns.column(position).all(|word| word == 0));
+                        assert!((0..columns.n_words()).all(|word| columns.words[word * columns.stride + position] == 0));
                     }
                 }
             }
