@@ -112,22 +112,28 @@ fn two_valued<T: Copy>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u
     for (word, (block, &present)) in cells.chunks(64).zip(present).enumerate() {
         loop {
             let known = second.unwrap_or(first);
-            let (mut other, mut unknown, mut none) = (0u64, 0u64, 0u64);
-            for (i, &cell) in block.iter().enumerate() {
-                let (key, some) = key(cell).map_or((first, false), |key| (key, true));
-                other |= u64::from(key != first) << i;
-                unknown |= u64::from(key != first && key != known) << i;
-                none |= u64::from(!some) << i;
+            // The two keys differ in this bit; a key is unknown if the rest of it is not as the bit says.
+            let difference = first ^ known;
+            let bit = difference.trailing_zeros() % 64;
+            let (mut other, mut none, mut unknown) = (0u64, 0u64, 0u64);
+            for &cell in block {
+                let (key, is_none) = key(cell).map_or((first, 1), |key| (key, 0));
+                let is_other = (key ^ first) >> bit & 1;
+                unknown |= key ^ first ^ (difference & is_other.wrapping_neg());
+                other = (other | is_other).rotate_right(1);
+                none = (none | is_none).rotate_right(1);
             }
-            unknown &= present;
-            (others[word], without[word]) = (other & present, none & present);
+            let place = |bits: u64| bits.rotate_right(64 - block.len() as u32) & present;
+            (others[word], without[word]) = (place(other), place(none));
             if unknown == 0 {
                 break;
             }
-            if second.is_some() {
-                return None;
+            let third = |&row: &usize| key(block[row]).is_some_and(|key| key != first && key != known);
+            match (bits::ones(&[present]).find(third), second) {
+                (None, _) => break, // the unknown value is an absent row's
+                (Some(row), None) => second = key(block[row]),
+                (Some(_), Some(_)) => return None,
             }
-            second = key(block[unknown.trailing_zeros() as usize]);
         }
     }
     let mut keys: Vec<u64> = [first].into_iter().chain(second).collect();
