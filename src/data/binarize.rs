@@ -106,7 +106,8 @@ impl Prepared {
 /// Which tests of a column a cell passes, by its code.
 #[derive(PartialEq, Eq)]
 pub(super) enum Passes {
-    /// Code c passes the cuts `c..n_cuts`; a missing value is code `n_cuts + 1` and passes test `n_cuts`, if there is one.
+    /// Code c passes the cuts `c..n_cuts`; a missing value is code `n_cuts + 1` and passes test `n_cuts`, if there is
+    /// one.
     Cuts(usize),
     /// Code c passes the tests listed at c; a missing value is the last code.
     Table(Vec<Vec<u32>>),

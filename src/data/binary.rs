@@ -95,8 +95,8 @@ impl BinaryTable {
         &self.bits[pattern * self.words..(pattern + 1) * self.words]
     }
 
-    /// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case. Panics
-    /// without a class target.
+    /// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case.
+    /// Panics without a class target.
     pub fn class_masses(&self, data: &Dataset, mass: impl Fn(usize) -> u64) -> ClassMasses {
         let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
         // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
@@ -167,8 +167,8 @@ fn transposed(
     Ok(columns)
 }
 
-/// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows as
-/// rows of bits, and how many there are.
+/// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows
+/// as rows of bits, and how many there are.
 fn merge_rows(
     data: &Dataset,
     planes: &[&[u64]],

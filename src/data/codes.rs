@@ -1,6 +1,7 @@
 //! One small number per row, as planes of bits: a column as far as its tests can tell its cells apart.
 //!
-//! A column with two values takes a bit per row. Planes of many columns, transposed 64 rows at a time, are rows of bits.
+//! A column with two values takes a bit per row. Planes of many columns, transposed 64 rows at a time, are rows of
+//! bits.
 
 use crate::bits;
 

@@ -445,11 +445,12 @@ mod tests {
             present: [u64; 3],
             all: bool,
         ) {
+            let cell = |c: u32| values.get(c as usize).copied(); // 2 is missing
             let column = match kind {
                 0 => Column::Integers { values: cells.iter().map(|&c| values[c as usize % 2]).collect(), missing: None },
-                1 => Column::Floats(cells.iter().map(|&c| values.map(|v| v as f64).get(c as usize).copied().unwrap_or(f64::NAN)).collect()),
+                1 => Column::Floats(cells.iter().map(|&c| cell(c).map_or(f64::NAN, |x| x as f64)).collect()),
                 _ => Column::Levels {
-                    codes: cells.iter().map(|&c| values.map(|v| (v + 3) as u32).get(c as usize).copied().unwrap_or(MISSING)).collect(),
+                    codes: cells.iter().map(|&c| cell(c).map_or(MISSING, |x| (x + 3) as u32)).collect(),
                     unseen: vec![],
                 },
             };
