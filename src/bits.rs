@@ -70,6 +70,38 @@ pub fn ones_in(bits: &[u64], range: Range<usize>) -> impl Iterator<Item = usize>
     })
 }
 
+/// Transposes 64 lines of 64 bits: bit `j` of line `i` becomes bit `i` of line `j`.
+///
+/// Swaps ever smaller squares across the diagonal (Warren, *Hacker's Delight*, 2nd ed., section 7-3).
+pub fn transpose(lines: &mut [u64; 64]) {
+    let (mut width, mut low) = (32, 0x0000_0000_ffff_ffff_u64);
+    while width > 0 {
+        for pair in lines.chunks_exact_mut(2 * width) {
+            let (upper, lower) = pair.split_at_mut(width);
+            for (a, b) in upper.iter_mut().zip(lower) {
+                let swap = (*a >> width ^ *b) & low;
+                *a ^= swap << width;
+                *b ^= swap;
+            }
+        }
+        width /= 2;
+        low ^= low << width;
+    }
+}
+
+/// Columns `64 * block ..` of the matrix with these lines, one after the other: column `j` of the block has the bits
+/// `lines[0][64 * block + j], lines[1][64 * block + j], ...`, in `words(lines.len())` words. Writes what `columns` holds,
+/// at most 64 columns.
+pub fn transpose_block(lines: &[&[u64]], block: usize, columns: &mut [u64]) {
+    let words = words(lines.len()).max(1);
+    for (word, lines) in lines.chunks(64).enumerate() {
+        let mut square = [0; 64];
+        square.iter_mut().zip(lines).for_each(|(to, line)| *to = line[block]);
+        transpose(&mut square);
+        columns.chunks_exact_mut(words).zip(square).for_each(|(column, bits)| column[word] = bits);
+    }
+}
+
 /// A well mixed 64-bit number for each `x`: the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 #[inline]
 pub fn mix(x: u64) -> u64 {
@@ -97,6 +129,21 @@ mod tests {
             prop_assert_eq!(ones_in(&[!0; 4], start..end).collect::<Vec<_>>(), (start..end).collect::<Vec<_>>());
             prop_assert_eq!(ones_in(&fast, end..200).next(), None);
             prop_assert!((0..200).all(|i| get(&fast, i) == (start..end).contains(&i)));
+        }
+
+        #[test]
+        fn transposed_bits_are_the_same_bits(seed: u64, n_lines in 0usize..150) {
+            let lines: Vec<Vec<u64>> =
+                (0..n_lines as u64).map(|i| (0..3).map(|j| mix(seed ^ mix(3 * i + j))).collect()).collect();
+            let lines: Vec<&[u64]> = lines.iter().map(Vec::as_slice).collect();
+            for (block, n_columns) in [(0, 64), (2, 17)] {
+                let mut columns = vec![0; n_columns * words(n_lines)];
+                transpose_block(&lines, block, &mut columns);
+                for (j, column) in columns.chunks(words(n_lines).max(1)).enumerate() {
+                    prop_assert!((0..n_lines).all(|i| get(column, i) == get(lines[i], 64 * block + j)));
+                    prop_assert!((n_lines..64 * column.len()).all(|i| !get(column, i)));
+                }
+            }
         }
     }
 }

@@ -64,9 +64,12 @@ impl Units {
 
     /// The mass of one row in units: its count times its weight. 0 for an absent row.
     pub fn mass(&self, data: &Dataset, row: usize) -> u64 {
-        let weight = data.weights().map_or(1.0, |weights| weights[row]);
         // The weight is rounded, the count multiplied: two cases are exactly twice one.
-        data.count(row) * (weight / self.resolution).round() as u64
+        data.count(row)
+            * match data.weights() {
+                None => (1.0 / self.resolution) as u64, // whole: counts sum to less than 2^53, so a unit is at most 1
+                Some(weights) => (weights[row] / self.resolution).round() as u64,
+            }
     }
 
     /// A cost in units as the number users see.

@@ -112,6 +112,18 @@ fn all_tests_are_offered_once_in_order() {
         assert!(table.exact_thresholds);
         let present = |row: usize| table.pattern_of[row] != ABSENT;
         assert!((0..data.n_rows()).all(|row| present(row) == (data.count(row) > 0)));
+        let Target::Classes(classes) = data.target() else { panic!("classes") };
+        let masses = table.class_masses(&data, |row| data.count(row));
+        for pattern in 0..table.n_patterns {
+            let mut expected: Vec<(u32, u64)> = Vec::new();
+            for &row in rows.iter().filter(|&&row| table.pattern_of[row] as usize == pattern) {
+                match expected.iter_mut().find(|entry| entry.0 == classes[row]) {
+                    Some(entry) => entry.1 += data.count(row),
+                    None => expected.push((classes[row], data.count(row))),
+                }
+            }
+            assert_eq!(masses.of(pattern), expected);
+        }
         many += usize::from(expected.len() > 4);
     }
     assert!(many > 1_000, "{many}");

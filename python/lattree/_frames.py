@@ -21,11 +21,47 @@ ACCEPTED_TABLES = (
 )
 
 
+_PLAIN = {
+    "b1": "Boolean",
+    **{f"i{size}": f"Int{8 * size}" for size in (1, 2, 4, 8)},
+    **{f"u{size}": f"UInt{8 * size}" for size in (1, 2, 4, 8)},
+    **{f"f{size}": f"Float{8 * size}" for size in (4, 8)},
+}
+"""The numpy dtypes that the compiled module reads itself, with the text of the polars dtype."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A 2-D array of numbers or booleans as a frame whose columns become series only when they are asked for."""
+
+    array: np.ndarray
+    places: Mapping[str, int]
+    """Where in `array` each column is."""
+    dtype: str
+    """The text of the columns' polars dtype."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.places)
+
+    def get_column(self, name: str) -> pl.Series:
+        """Return the column named."""
+        return to_series(name, self.array[:, self.places[name]])
+
+    def select(self, names: Sequence[str]) -> "Cells":
+        """Return the columns named, in that order."""
+        if names == self.columns:
+            return self
+        array = self.array[:, [self.places[name] for name in names]]
+        return Cells(array, {name: index for index, name in enumerate(names)}, self.dtype)
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A table, and what its polars dtypes cannot say."""
 
-    data: pl.DataFrame
+    data: pl.DataFrame | Cells
     n_rows: int
     """Kept beside the frame, which forgets it when there are no columns."""
     nominal: frozenset[str] = frozenset()
@@ -95,18 +131,40 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
         raise TypeError(f"X is a {type(X).__name__}, which has column names of its own; use Dataset(table, target)")
     if hasattr(X, "toarray"):
         raise TypeError(f"X is a sparse {type(X).__name__}; pass X.toarray()")
+    array, columns = None, []
     if isinstance(X, (list, tuple)) and not any(isinstance(row, np.ndarray) for row in X[:1]):
         columns = _transposed(X)
+        width = len(columns)
     else:
         array = X if isinstance(X, np.ndarray) else np.asarray(X)
         if array.ndim != 2:
             raise DataError(f"X has the shape {array.shape}; expected two dimensions, rows by columns")
-        columns = [array[:, index] for index in range(array.shape[1])]
+        width = array.shape[1]
     if names is None:
-        names = [f"x{index}" for index in range(len(columns))]
-    if len(names) != len(columns):
-        raise DataError(f"there are {len(names)} feature names, but X has {len(columns)} columns")
+        names = [f"x{index}" for index in range(width)]
+    if len(names) != width:
+        raise DataError(f"there are {len(names)} feature names, but X has {width} columns")
+    if array is not None and _is_plain(array):
+        check_distinct(names)
+        places = {name: index for index, name in enumerate(names)}
+        return Frame(Cells(array, places, _PLAIN[array.dtype.str[1:]]), n_rows=len(X))
+    if array is not None:
+        columns = [array[:, index] for index in range(width)]
     return _from_columns(list(names), columns, n_rows=len(X))
+
+
+def _is_plain(array: np.ndarray) -> bool:
+    """Whether no conversion of a column can fail, and the compiled module can read the array where it is."""
+    dtype = array.dtype
+    return (
+        type(array) in (np.ndarray, np.memmap)  # others may mean something else, as masked arrays do
+        and dtype.isnative
+        and dtype.str[1:] in _PLAIN
+        and array.size > 0
+        and array.flags.aligned
+        and all(stride % dtype.itemsize == 0 for stride in array.strides)
+        and not (dtype == np.uint64 and int(array.max()) >= 2**63)
+    )
 
 
 def to_series(name: str, values: Any) -> pl.Series:

@@ -17,7 +17,7 @@ from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Frame, arrays_to_frame, is_pandas, to_frame, to_series
+from lattree._frames import Cells, Frame, arrays_to_frame, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
     Task,
@@ -51,7 +51,7 @@ Ordinal = Mapping[str, Sequence[Any]] | Sequence[str]
 class Encoded:
     """A whole table, ready to be copied by the compiled module."""
 
-    columns: list[Column]
+    columns: list[Column] | Cells
     n_rows: int
     target: Target | None
     counts: npt.NDArray[np.uint64] | None
@@ -211,25 +211,30 @@ def _encode(
     weight_series = _take_role(frame, known, weight, "weight", roles)
 
     n_rows = source.n_rows
-    if frame.width == 0 and n_rows == 0 and target_series is not None:
+    if not known and n_rows == 0 and target_series is not None:
         n_rows = len(target_series)  # a mapping without columns does not know how long it is
     for what, one in (("the target", target_series), ("counts", counts_series), ("weight", weight_series)):
         if one is not None and len(one) != n_rows:
             raise DataError(f"{what} has {len(one)} rows, the table has {n_rows}")
 
+    columns: list[Column] | Cells
     if schema is not None:
         columns = _columns_like(frame, schema)
+        features = [column.name for column in columns]
     else:
         features = [name for name in known if name not in roles and name not in dropped]
-        columns = [
-            encode_column(
-                frame.get_column(name),
-                nominal=name in nominal or (name in source.nominal and name not in ordered),
-                ordinal=name in ordered or (name in source.ordinal and name not in nominal),
-                levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
-            )
-            for name in features
-        ]
+        if isinstance(frame, Cells) and not nominal and not ordered:
+            columns = frame.select(features)
+        else:
+            columns = [
+                encode_column(
+                    frame.get_column(name),
+                    nominal=name in nominal or (name in source.nominal and name not in ordered),
+                    ordinal=name in ordered or (name in source.ordinal and name not in nominal),
+                    levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
+                )
+                for name in features
+            ]
 
     encoded = None
     if target_series is not None and schema is not None and schema.target is not None:
@@ -238,7 +243,7 @@ def _encode(
         encoded = encode_target_like(target_series, schema)
     elif target_series is not None:
         if target_series.name not in roles:
-            target_series = _named_apart(target_series, frame, [column.name for column in columns])
+            target_series = _named_apart(target_series, frame, features)
         encoded = encode_target(target_series, "classes" if task is None and target_series.name in nominal else task)
     return Encoded(
         columns,
@@ -249,7 +254,7 @@ def _encode(
     )
 
 
-def _columns_like(frame: pl.DataFrame, schema: Schema, needed: Container[str] | None = None) -> list[Column]:
+def _columns_like(frame: pl.DataFrame | Cells, schema: Schema, needed: Container[str] | None = None) -> list[Column]:
     known = set(frame.columns)
     features = [feature for feature in schema.features if needed is None or feature.name in needed]
     absent = [feature.name for feature in features if feature.name not in known]
@@ -259,7 +264,7 @@ def _columns_like(frame: pl.DataFrame, schema: Schema, needed: Container[str] | 
 
 
 def _take_role(
-    frame: pl.DataFrame, known: Mapping[str, None], given: Any, role: str, roles: dict[str, str]
+    frame: pl.DataFrame | Cells, known: Mapping[str, None], given: Any, role: str, roles: dict[str, str]
 ) -> pl.Series | None:
     """The column that `given` names, which then is in `roles`, or the values that it is."""
     if given is None:
@@ -283,7 +288,7 @@ def _own_name(values: Any) -> str:
     return "" if name is None else str(name)
 
 
-def _named_apart(target: pl.Series, frame: pl.DataFrame, features: list[str]) -> pl.Series:
+def _named_apart(target: pl.Series, frame: pl.DataFrame | Cells, features: list[str]) -> pl.Series:
     """The target under a name that no feature has; a DataError if a feature is the target itself."""
     name = target.name
     if name in features and frame.get_column(name).equals(target):

@@ -154,13 +154,18 @@ def _present(series: pl.Series) -> pl.Series:
     """The target with decimals as floats and no level of zero but 0.0; a DataError if a label is missing."""
     if isinstance(series.dtype, pl.Decimal):
         series = series.cast(pl.Float64)
-    missing = series.is_null()
-    if series.dtype.is_float():
-        missing |= series.is_nan()
+    is_float = series.dtype.is_float()
+    if is_float:
         series = series + 0.0
-    if missing.any():
-        row = missing.arg_true()[0]
-        raise DataError(f"the target {quoted(series.name)} is missing at row {row}; drop that row or give it a label")
+    if is_float or series.null_count():
+        missing = series.is_null()
+        if is_float:
+            missing |= series.is_nan()
+        if missing.any():
+            row = missing.arg_true()[0]
+            raise DataError(
+                f"the target {quoted(series.name)} is missing at row {row}; drop that row or give it a label"
+            )
     return series.cast(pl.String) if series.dtype == pl.Null else series
 
 

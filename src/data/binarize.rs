@@ -5,9 +5,11 @@
 
 use rayon::prelude::*;
 
+use super::codes::Codes;
 use super::dataset::{Column, Dataset, MISSING, Target};
 use super::schema::{Kind, Number};
 use super::thresholds::Ordered;
+use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::error::{Error, Result};
 use crate::tree::Test;
@@ -78,7 +80,7 @@ pub(super) struct CodedColumn {
     /// In order.
     pub(super) tests: Vec<Test>,
     /// One per row (absent rows: anything).
-    pub(super) codes: Vec<u32>,
+    pub(super) codes: Codes,
     /// Which tests a code passes.
     pub(super) passes: Passes,
 }
@@ -89,18 +91,14 @@ pub(super) type Coded = std::result::Result<(Vec<CodedColumn>, bool), Stop>;
 /// A column before it is decided how many cuts it may have.
 enum Prepared {
     Nominal(CodedColumn),
-    /// Its cases in order, and whether it has a test for missing values.
-    Ordered {
-        order: Ordered,
-        missing: bool,
-    },
+    Ordered(Ordered),
 }
 
 impl Prepared {
     fn n_cuts(&self) -> usize {
         match self {
             Prepared::Nominal(_) => 0,
-            Prepared::Ordered { order, .. } => order.n_cuts(),
+            Prepared::Ordered(order) => order.n_cuts(),
         }
     }
 }
@@ -108,10 +106,22 @@ impl Prepared {
 /// Which tests of a column a cell passes, by its code.
 #[derive(PartialEq, Eq)]
 pub(super) enum Passes {
-    /// Code c passes the cuts `c..n_cuts`; [`MISSING`] passes test `n_cuts`, if there is one.
+    /// Code c passes the cuts `c..n_cuts`; a missing value is code `n_cuts + 1` and passes test `n_cuts`, if there is
+    /// one.
     Cuts(usize),
-    /// Code c passes the tests listed at c; [`MISSING`] those listed last.
+    /// Code c passes the tests listed at c; a missing value is the last code.
     Table(Vec<Vec<u32>>),
+}
+
+impl Passes {
+    /// Whether cells of this code pass the column's test.
+    pub(super) fn test(&self, code: usize, test: usize) -> bool {
+        match self {
+            Passes::Cuts(n) if test < *n => code <= test,
+            Passes::Cuts(n) => code == n + 1,
+            Passes::Table(passes) => passes[code].contains(&(test as u32)),
+        }
+    }
 }
 
 impl Binarizer {
@@ -144,8 +154,9 @@ impl Binarizer {
         if self.thresholds == Thresholds::Mdlp && !matches!(data.target(), Target::Classes(_)) {
             return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
         }
+        let present = data.present();
         let prepare = |index: usize| match budget.check() {
-            Ok(()) => self.prepare(data, index, &mut Ticker::new(budget)),
+            Ok(()) => self.prepare(data, index, &present, &mut Ticker::new(budget)),
             Err(stop) => Ok(Err(stop)),
         };
         let n_columns = data.columns().len();
@@ -159,7 +170,7 @@ impl Binarizer {
         };
         let fixed = prepared.iter().map(|column| match column {
             Prepared::Nominal(coded) => coded.tests.len(),
-            Prepared::Ordered { missing, .. } => usize::from(*missing),
+            Prepared::Ordered(order) => usize::from(self.has_own_test(order)),
         });
         let cuts: Vec<usize> = prepared.iter().map(Prepared::n_cuts).collect();
         let most = self.most_cuts(&cuts, fixed.sum());
@@ -168,7 +179,7 @@ impl Binarizer {
             let n_cuts = column.n_cuts();
             let coded = match column {
                 Prepared::Nominal(coded) => coded,
-                Prepared::Ordered { order, missing } => self.cut(data, index, &order, missing, most),
+                Prepared::Ordered(order) => self.cut(data, index, order, most),
             };
             let exact = matches!(coded.passes, Passes::Table(_)) || coded.passes == Passes::Cuts(n_cuts);
             Ok((coded, exact))
@@ -189,10 +200,10 @@ impl Binarizer {
         &self,
         data: &Dataset,
         index: usize,
+        present: &[u64],
         ticker: &mut Ticker,
     ) -> Result<std::result::Result<Prepared, Stop>> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
-        let present = |row: usize| data.count(row) > 0;
         if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
             return Err(unseen_error(data, index, row));
         }
@@ -209,15 +220,16 @@ impl Binarizer {
         }
         Ok(match feature.kind {
             Kind::Nominal(_) => Ok(Prepared::Nominal(self.code_nominal(data, index, present)?)),
-            _ => Ordered::new(column, present, ticker).map(|order| Prepared::Ordered {
-                order,
-                missing: self.missing == OwnTests::Yes && has_missing(column, present),
-            }),
+            _ => Ordered::new(column, present, self.thresholds == Thresholds::Mdlp, ticker).map(Prepared::Ordered),
         })
     }
 
-    /// Cuts a sorted column, in at most so many places.
-    fn cut(&self, data: &Dataset, index: usize, order: &Ordered, missing: bool, most: Option<usize>) -> CodedColumn {
+    fn has_own_test(&self, order: &Ordered) -> bool {
+        order.missing && self.missing == OwnTests::Yes
+    }
+
+    /// Cuts an ordered column, in at most so many places.
+    fn cut(&self, data: &Dataset, index: usize, order: Ordered, most: Option<usize>) -> CodedColumn {
         let (feature, column) = (index as u32, &data.columns()[index]);
         let cuts = match (self.thresholds, data.target(), most) {
             (Thresholds::Mdlp, Target::Classes(classes), _) => {
@@ -230,12 +242,10 @@ impl Binarizer {
         };
         let mut tests: Vec<Test> =
             cuts.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
-        if missing {
+        if self.has_own_test(&order) {
             tests.push(Test::Missing { feature });
         }
-        let mut codes = vec![MISSING; data.n_rows()];
-        order.code(&cuts, &mut codes);
-        CodedColumn { tests, codes, passes: Passes::Cuts(cuts.len()) }
+        CodedColumn { tests, codes: order.code(&cuts, data.n_rows()), passes: Passes::Cuts(cuts.len()) }
     }
 
     /// The most cuts a column may have; `None` for all.
@@ -259,12 +269,12 @@ impl Binarizer {
         }
     }
 
-    fn code_nominal(&self, data: &Dataset, index: usize, present: impl Fn(usize) -> bool) -> Result<CodedColumn> {
+    fn code_nominal(&self, data: &Dataset, index: usize, present: &[u64]) -> Result<CodedColumn> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         let Column::Levels { codes, .. } = &**column else { unreachable!("`Dataset::new` checked the kinds") };
         let mut occurs = vec![false; feature.kind.levels().len()];
         let mut missing = false;
-        for row in (0..codes.len()).filter(|&row| present(row)) {
+        for row in bits::ones(present) {
             match codes[row] {
                 MISSING => missing = true,
                 code => occurs[code as usize] = true,
@@ -304,7 +314,9 @@ impl Binarizer {
                 _ => table[occurs.len()].push(position),
             }
         }
-        Ok(CodedColumn { codes: codes.clone(), passes: Passes::Table(table), tests })
+        let last = occurs.len() as u32; // of an absent row the code may be that of an unseen level
+        let codes: Vec<u32> = codes.iter().map(|&code| code.min(last)).collect();
+        Ok(CodedColumn { codes: Codes::pack(&codes), passes: Passes::Table(table), tests })
     }
 }
 
@@ -324,14 +336,10 @@ fn subsets(feature: u32, levels: &[u32], with_all: bool) -> Vec<Test> {
         .collect()
 }
 
-fn has_missing(column: &Column, present: impl Fn(usize) -> bool) -> bool {
-    (0..column.len()).any(|row| present(row) && column.value(row, u32::MAX) == super::Value::Missing)
-}
-
-fn unseen_row(column: &Column, n_levels: usize, present: impl Fn(usize) -> bool) -> Option<usize> {
+fn unseen_row(column: &Column, n_levels: usize, present: &[u64]) -> Option<usize> {
     match column {
         Column::Levels { codes, unseen } if !unseen.is_empty() => {
-            (0..codes.len()).find(|&row| present(row) && codes[row] != MISSING && codes[row] as usize >= n_levels)
+            bits::ones(present).find(|&row| codes[row] != MISSING && codes[row] as usize >= n_levels)
         }
         _ => None,
     }

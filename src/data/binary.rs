@@ -3,7 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::binarize::{Binarizer, CodedColumn, Passes};
-use super::dataset::{Dataset, MISSING, Target};
+use super::codes::unpack;
+use super::dataset::{Dataset, Target};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::error::{Error, Result};
@@ -35,14 +36,14 @@ impl BinaryTable {
     ///
     /// With `parallel`, columns are shared out in the rayon pool that this is called in.
     ///
-    /// Complexity: O(n log n) per column, then O(patterns x tests / 64 + bits set).
+    /// Complexity: O(n) per column of two values and O(n log n) per other one, then O(n x tests / 64).
     pub fn new(
         data: &Dataset,
         binarizer: &Binarizer,
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
-        if !(0..data.n_rows()).any(|row| data.count(row) > 0) {
+        if data.present().iter().all(|&word| word == 0) {
             let reason = match data.n_rows() {
                 0 => "the table has no row",
                 _ => "every row has count or weight 0",
@@ -63,50 +64,30 @@ impl BinaryTable {
         budget: &Budget,
     ) -> std::result::Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
-        let (pattern_of, first_rows) = merge_rows(data, &columns, &mut ticker)?;
-        let n_patterns = first_rows.len();
-        let tests: Vec<Test> = columns.iter().flat_map(|column| column.tests.iter().cloned()).collect();
-        let words = bits::words(tests.len());
-        let bytes = (words * n_patterns * 8) as u64;
+        let planes: Vec<&[u64]> = columns.iter().flat_map(|column| column.codes.planes()).collect();
+        let (pattern_of, rows, n_patterns) = merge_rows(data, &planes, &mut ticker)?;
+        let planes = transposed(&rows, n_patterns, planes.len(), &mut ticker)?;
+        drop(rows);
+        let mut tests: Vec<Test> = columns.iter().flat_map(|column| column.tests.iter().cloned()).collect();
+        let bytes = (bits::words(tests.len()) * n_patterns * 8) as u64;
         if bytes > budget.memory_limit() {
             return Err(Stop::Memory);
         }
-        let mut table = vec![0u64; words * n_patterns];
-        let mut offset = 0;
-        for column in &columns {
-            for (pattern, &row) in first_rows.iter().enumerate() {
-                let pattern_bits = &mut table[pattern * words..(pattern + 1) * words];
-                match (&column.passes, column.codes[row as usize]) {
-                    (Passes::Cuts(n), MISSING) if *n < column.tests.len() => bits::set(pattern_bits, offset + n),
-                    (Passes::Cuts(_), MISSING) => {}
-                    (Passes::Cuts(n), code) => bits::set_range(pattern_bits, offset + code as usize, offset + n),
-                    (Passes::Table(passes), code) => {
-                        let code = if code == MISSING { passes.len() - 1 } else { code as usize };
-                        passes[code].iter().for_each(|&test| bits::set(pattern_bits, offset + test as usize));
-                    }
-                }
-            }
-            ticker.tick(n_patterns * (1 + column.tests.len() / 64))?;
-            offset += column.tests.len();
+        let mut lines = pattern_lines(&columns, &planes, n_patterns, &mut ticker)?;
+        let keep = distinct_tests(&lines, n_patterns, &mut ticker)?;
+        drop(planes);
+        let words = bits::words(keep.len());
+        if keep.len() < tests.len() {
+            // Kept lines move to the front.
+            let length = bits::words(n_patterns);
+            keep.iter()
+                .enumerate()
+                .for_each(|(to, &from)| lines.copy_within(from * length..(from + 1) * length, to * length));
+            lines.truncate(keep.len() * length);
+            tests = keep.iter().map(|&test| tests[test].clone()).collect();
         }
-        let keep = distinct_tests(&table, words, tests.len(), &mut ticker)?;
-        if keep.len() == tests.len() {
-            return Ok(BinaryTable { tests, exact_thresholds, words, bits: table, pattern_of, n_patterns });
-        }
-        let kept_words = bits::words(keep.len());
-        let mut kept = vec![0u64; kept_words * n_patterns];
-        for pattern in 0..n_patterns {
-            let from = &table[pattern * words..(pattern + 1) * words];
-            let to = &mut kept[pattern * kept_words..(pattern + 1) * kept_words];
-            for (new, &old) in keep.iter().enumerate() {
-                if bits::get(from, old) {
-                    bits::set(to, new);
-                }
-            }
-            ticker.tick(keep.len())?;
-        }
-        let tests = keep.into_iter().map(|old| tests[old].clone()).collect();
-        Ok(BinaryTable { tests, exact_thresholds, words: kept_words, bits: kept, pattern_of, n_patterns })
+        let bits = transposed(&lines, tests.len(), n_patterns, &mut ticker)?;
+        Ok(BinaryTable { tests, exact_thresholds, words, bits, pattern_of, n_patterns })
     }
 
     /// The bits of one pattern.
@@ -114,98 +95,193 @@ impl BinaryTable {
         &self.bits[pattern * self.words..(pattern + 1) * self.words]
     }
 
-    /// Per pattern the classes of its cases with their mass, `mass(row)` summed; patterns without mass keep an empty
-    /// list. Panics without a class target.
-    pub fn class_masses(&self, data: &Dataset, mass: impl Fn(usize) -> u64) -> Vec<Vec<(u32, u64)>> {
+    /// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case.
+    /// Panics without a class target.
+    pub fn class_masses(&self, data: &Dataset, mass: impl Fn(usize) -> u64) -> ClassMasses {
         let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-        let mut masses: Vec<Vec<(u32, u64)>> = vec![Vec::new(); self.n_patterns];
-        for (row, &pattern) in self.pattern_of.iter().enumerate().filter(|&(_, &p)| p != ABSENT) {
-            let (class, entries) = (classes[row], &mut masses[pattern as usize]);
-            match entries.iter_mut().find(|entry| entry.0 == class) {
-                Some(entry) => entry.1 += mass(row),
-                None => entries.push((class, mass(row))),
-            }
+        // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
+        let mut ends = vec![0usize; self.n_patterns + 1];
+        let rows = || (0u32..).zip(&self.pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);
+        rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
+        (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+        let mut by_pattern = vec![0u32; ends[self.n_patterns]];
+        for (row, &pattern) in rows() {
+            let end = &mut ends[pattern as usize];
+            by_pattern[*end] = row;
+            *end += 1;
         }
+        let mut masses = ClassMasses { starts: Vec::with_capacity(self.n_patterns + 1), entries: Vec::new() };
+        let mut first = 0;
+        for &end in &ends[..self.n_patterns] {
+            let start = masses.entries.len();
+            masses.starts.push(start);
+            for &row in &by_pattern[first..end] {
+                let (class, mass) = (classes[row as usize], mass(row as usize));
+                match masses.entries[start..].iter_mut().find(|entry| entry.0 == class) {
+                    Some(entry) => entry.1 += mass,
+                    None => masses.entries.push((class, mass)),
+                }
+            }
+            first = end;
+        }
+        masses.starts.push(masses.entries.len());
         masses
     }
 }
 
-/// Numbers the distinct rows of codes in order of first occurrence; returns the number of each row, and a row of each.
-fn merge_rows(
-    data: &Dataset,
-    columns: &[CodedColumn],
-    ticker: &mut Ticker,
-) -> std::result::Result<(Vec<u32>, Vec<u32>), Stop> {
-    let hash = |row: usize| columns.iter().fold(0u64, |h, c| bits::mix(h ^ u64::from(c.codes[row])));
-    let equal = |a: usize, b: usize| columns.iter().all(|c| c.codes[a] == c.codes[b]);
-    let mut pattern_of = vec![ABSENT; data.n_rows()];
-    let mut first_rows: Vec<u32> = Vec::new();
-    // The hash finds the bucket; the codes themselves decide. Patterns of one hash are chained.
-    let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
-    let mut previous: Vec<u32> = Vec::new();
-    for row in (0..data.n_rows()).filter(|&row| data.count(row) > 0) {
-        let entry = latest.entry(hash(row));
-        let head = match &entry {
-            std::collections::hash_map::Entry::Occupied(head) => *head.get(),
-            std::collections::hash_map::Entry::Vacant(_) => ABSENT,
-        };
-        let mut pattern = head;
-        while pattern != ABSENT && !equal(first_rows[pattern as usize] as usize, row) {
-            pattern = previous[pattern as usize];
-        }
-        if pattern == ABSENT {
-            pattern = first_rows.len() as u32;
-            first_rows.push(row as u32);
-            previous.push(head);
-            entry.insert_entry(pattern);
-        }
-        pattern_of[row] = pattern;
-        ticker.tick(20 + 4 * columns.len())?;
-    }
-    Ok((pattern_of, first_rows))
+/// The classes of each pattern and their mass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassMasses {
+    /// Where the entries of each pattern begin; one more closes the last.
+    starts: Vec<usize>,
+    entries: Vec<(u32, u64)>,
 }
 
-/// The tests that are not constant and differ from every earlier one and its complement.
-fn distinct_tests(
-    table: &[u64],
-    words: usize,
-    n_tests: usize,
+impl ClassMasses {
+    /// (class, mass) of one pattern.
+    #[inline]
+    pub fn of(&self, pattern: usize) -> &[(u32, u64)] {
+        &self.entries[self.starts[pattern]..self.starts[pattern + 1]]
+    }
+
+    /// How many entries all patterns have together.
+    pub fn n_entries(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+/// A matrix of bits given line after line, as its columns one after the other.
+fn transposed(
+    lines: &[u64],
+    n_lines: usize,
+    n_columns: usize,
     ticker: &mut Ticker,
-) -> std::result::Result<Vec<usize>, Stop> {
-    if words == 0 {
-        return Ok(Vec::new());
+) -> std::result::Result<Vec<u64>, Stop> {
+    let (length, words) = (bits::words(n_columns), bits::words(n_lines));
+    let lines: Vec<&[u64]> = lines.chunks_exact(length.max(1)).collect();
+    let mut columns = vec![0; n_columns * words];
+    for (block, columns) in columns.chunks_mut((64 * words).max(1)).enumerate() {
+        bits::transpose_block(&lines, block, columns);
+        ticker.tick(300 * words)?;
     }
-    let n_patterns = table.len() / words;
-    let first = &table[..words];
-    // A test and its complement look alike once flipped to fail on the first pattern; the sum of random numbers over
-    // the patterns where a test differs from the first one is a hash of it, 0 for a constant.
-    let mut sums = vec![0u64; n_tests];
-    for pattern in 1..n_patterns {
-        let random = bits::mix(pattern as u64);
-        let mut changed = 0;
-        for word in 0..words {
-            let mut rest = table[pattern * words + word] ^ first[word];
-            changed += rest.count_ones() as usize;
-            while rest != 0 {
-                let test = word * 64 + rest.trailing_zeros() as usize;
-                sums[test] = sums[test].wrapping_add(random);
-                rest &= rest - 1;
+    Ok(columns)
+}
+
+/// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows
+/// as rows of bits, and how many there are.
+fn merge_rows(
+    data: &Dataset,
+    planes: &[&[u64]],
+    ticker: &mut Ticker,
+) -> std::result::Result<(Vec<u32>, Vec<u64>, usize), Stop> {
+    let words = bits::words(planes.len());
+    let mut pattern_of = vec![ABSENT; data.n_rows()];
+    let mut patterns: Vec<u64> = Vec::new();
+    // The hash finds the bucket; the bits themselves decide. Patterns of one hash are chained.
+    let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut previous: Vec<u32> = Vec::new();
+    let mut rows = vec![0; 64 * words];
+    for (block, &present) in data.present().iter().enumerate() {
+        bits::transpose_block(planes, block, &mut rows);
+        for i in bits::ones(&[present]) {
+            let row = &rows[i * words..(i + 1) * words];
+            let entry = latest.entry(row.iter().fold(0, |hash, &word| bits::mix(hash ^ word)));
+            let head = match &entry {
+                std::collections::hash_map::Entry::Occupied(head) => *head.get(),
+                std::collections::hash_map::Entry::Vacant(_) => ABSENT,
+            };
+            let mut pattern = head;
+            while pattern != ABSENT && patterns[pattern as usize * words..(pattern as usize + 1) * words] != *row {
+                pattern = previous[pattern as usize];
             }
+            if pattern == ABSENT {
+                pattern = previous.len() as u32;
+                patterns.extend_from_slice(row);
+                previous.push(head);
+                entry.insert_entry(pattern);
+            }
+            pattern_of[64 * block + i] = pattern;
         }
-        ticker.tick(words + changed)?;
+        ticker.tick(64 * 20 + 400 * words)?;
     }
-    let differs = |pattern: usize, test: usize| bits::get(&table[pattern * words..], test) != bits::get(first, test);
-    let mut kept: Vec<usize> = Vec::new();
-    let mut buckets: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
-    for (test, &sum) in sums.iter().enumerate() {
-        if sum == 0 && (1..n_patterns).all(|pattern| !differs(pattern, test)) {
+    Ok((pattern_of, patterns, previous.len()))
+}
+
+/// A line of bits per test: which patterns pass it. `planes` are the codes of the patterns, column after column.
+fn pattern_lines(
+    columns: &[CodedColumn],
+    planes: &[u64],
+    n_patterns: usize,
+    ticker: &mut Ticker,
+) -> std::result::Result<Vec<u64>, Stop> {
+    let length = bits::words(n_patterns);
+    let mut planes = planes.chunks_exact(length);
+    let mut lines = vec![0u64; length * columns.iter().map(|column| column.tests.len()).sum::<usize>()];
+    let mut rest = &mut lines[..];
+    for CodedColumn { tests, codes, passes } in columns {
+        let (lines, after) = rest.split_at_mut(length * tests.len());
+        rest = after;
+        let planes: Vec<&[u64]> = planes.by_ref().take(codes.width()).collect();
+        if let [plane] = planes[..] {
+            for (test, line) in lines.chunks_exact_mut(length).enumerate() {
+                let [zeros, ones] = [0, 1].map(|code| if passes.test(code, test) { !0u64 } else { 0 });
+                line.iter_mut().zip(plane).for_each(|(to, bits)| *to = ones & bits | zeros & !bits);
+                line[length - 1] &= last_word(n_patterns);
+            }
+            ticker.tick(lines.len())?;
             continue;
         }
-        let bucket = buckets.entry(sum).or_default();
+        for (pattern, &code) in unpack(&planes, n_patterns).iter().enumerate() {
+            let mut pass = |test: usize| bits::set(&mut lines[test * length..], pattern);
+            match passes {
+                // The first cut passed; the ones after it follow below.
+                Passes::Cuts(n) if (code as usize) < *n => pass(code as usize),
+                Passes::Cuts(n) if code as usize > *n && *n < tests.len() => pass(*n),
+                Passes::Cuts(_) => {}
+                Passes::Table(passes) => passes[code as usize].iter().for_each(|&test| pass(test as usize)),
+            }
+        }
+        if let Passes::Cuts(n) = passes {
+            for cut in 1..*n {
+                let (before, line) = lines.split_at_mut(cut * length);
+                let before = &before[(cut - 1) * length..];
+                line.iter_mut().zip(before).for_each(|(to, bits)| *to |= bits);
+                ticker.tick(length)?;
+            }
+        }
+        ticker.tick(4 * n_patterns)?;
+    }
+    Ok(lines)
+}
+
+/// The bits in use of the last of the words that hold `n` bits.
+fn last_word(n: usize) -> u64 {
+    !0 >> ((64 - n % 64) % 64)
+}
+
+/// The tests that are not constant and differ from every earlier one and its complement, given a line of bits each.
+fn distinct_tests(lines: &[u64], n_patterns: usize, ticker: &mut Ticker) -> std::result::Result<Vec<usize>, Stop> {
+    let length = bits::words(n_patterns);
+    // A test and its complement look alike once flipped to fail on the first pattern.
+    let flipped = |test: usize| {
+        let line = &lines[test * length..(test + 1) * length];
+        let flip = if line[0] & 1 == 1 { !0 } else { 0 };
+        let last = last_word(n_patterns);
+        line.iter().enumerate().map(move |(i, bits)| (bits ^ flip) & if i + 1 == length { last } else { !0 })
+    };
+    let mut kept: Vec<usize> = Vec::new();
+    let mut buckets: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+    for test in 0..lines.len() / length {
+        let (hash, any) = flipped(test).fold((0, 0), |(hash, any), word| (bits::mix(hash ^ word), any | word));
+        ticker.tick(5 * length)?;
+        if any == 0 {
+            continue;
+        }
+        let bucket = buckets.entry(hash).or_default();
         let mut repeats = false;
         for &earlier in bucket.iter() {
-            repeats |= (1..n_patterns).all(|pattern| differs(pattern, test) == differs(pattern, earlier));
-            ticker.tick(2 * n_patterns)?;
+            repeats |= flipped(test).eq(flipped(earlier));
+            ticker.tick(2 * length)?;
         }
         if !repeats {
             bucket.push(test);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::schema::{Kind, Number, Schema, Task};
+use crate::bits;
 use crate::error::{Error, Result};
 
 /// The code of a missing level.
@@ -257,6 +258,16 @@ impl Dataset {
             Some(weights) if weights[row] == 0.0 => 0,
             _ => self.counts.as_ref().map_or(1, |counts| counts[row]),
         }
+    }
+
+    /// A bit per row: whether its count is not 0.
+    pub(crate) fn present(&self) -> Vec<u64> {
+        let mut present = vec![0; bits::words(self.n_rows)];
+        match (&self.counts, &self.weights) {
+            (None, None) => bits::set_range(&mut present, 0, self.n_rows),
+            _ => (0..self.n_rows).filter(|&row| self.count(row) > 0).for_each(|row| bits::set(&mut present, row)),
+        }
+        present
     }
 
     /// Whether a column holds numbers, as the schema stores them.

@@ -2,6 +2,7 @@
 
 pub mod binarize;
 pub mod binary;
+mod codes;
 pub mod dataset;
 pub mod schema;
 pub mod split;

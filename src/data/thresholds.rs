@@ -7,18 +7,30 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
+use super::codes::Codes;
 use super::dataset::{Column, MISSING};
+use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::tree::Threshold;
 
-/// An ordered column: its present cases in ascending order of value.
+/// An ordered column: its present cases by value.
 pub(super) struct Ordered {
-    /// Row, by ascending value; ties by row.
-    rows: Vec<u32>,
-    /// `starts[r]` is where the r-th distinct value begins in `rows`; one more entry closes the last.
-    starts: Vec<u32>,
+    cases: Cases,
     /// The keys of the distinct values, ascending.
     keys: Vec<u64>,
+    /// Whether a present case has no value.
+    pub(super) missing: bool,
+}
+
+enum Cases {
+    Sorted {
+        /// Row, by ascending value; ties by row.
+        rows: Vec<u32>,
+        /// `starts[r]` is where the r-th distinct value begins in `rows`; one more entry closes the last.
+        starts: Vec<u32>,
+    },
+    /// Of at most two values: what [`Ordered::code`] returns for all cuts.
+    Coded(Codes),
 }
 
 /// Maps an f64 that is not NaN to a u64 of the same order.
@@ -39,9 +51,24 @@ fn integer_of(key: u64) -> i64 {
     (key ^ 1 << 63) as i64
 }
 
-/// Sorts in runs and merges them, so that millions of cells can be interrupted.
+/// Sorts cells that are in the order of rows by value: keys of a small range by counting, others in runs that are
+/// merged, so that millions of cells can be interrupted.
 fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
     const RUN: usize = 1 << 16;
+    let (low, high) = cells.iter().fold((u64::MAX, 0), |(low, high), &(key, _)| (low.min(key), high.max(key)));
+    if high.wrapping_sub(low) < cells.len() as u64 {
+        let mut places = vec![0usize; (high - low) as usize + 2];
+        cells.iter().for_each(|&(key, _)| places[(key - low) as usize + 1] += 1);
+        (1..places.len()).for_each(|i| places[i] += places[i - 1]);
+        let mut sorted = vec![(0, 0); cells.len()];
+        for &(key, row) in &*cells {
+            let place = &mut places[(key - low) as usize];
+            sorted[*place] = (key, row);
+            *place += 1;
+        }
+        *cells = sorted;
+        return ticker.tick(5 * cells.len());
+    }
     for run in cells.chunks_mut(RUN) {
         run.sort_unstable();
         ticker.tick(50 * run.len())?;
@@ -71,17 +98,91 @@ fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
     Ok(())
 }
 
+/// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.
+fn two_valued<T: Copy>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u64>) -> Option<Ordered> {
+    let first_key = || bits::ones(present).find_map(|row| key(cells[row]));
+    let Some(first) = first_key() else {
+        let missing = present.iter().any(|&word| word != 0);
+        let codes = Codes::of_planes(present.to_vec(), present.len());
+        return Some(Ordered { cases: Cases::Coded(codes), keys: vec![], missing });
+    };
+    let mut second = None;
+    let mut planes = vec![0u64; 2 * present.len()];
+    let (others, without) = planes.split_at_mut(present.len());
+    for (word, (block, &present)) in cells.chunks(64).zip(present).enumerate() {
+        loop {
+            let known = second.unwrap_or(first);
+            // The two keys differ in this bit; a key is unknown if the rest of it is not as the bit says.
+            let difference = first ^ known;
+            let bit = difference.trailing_zeros() % 64;
+            let (mut other, mut none, mut unknown) = (0u64, 0u64, 0u64);
+            for &cell in block {
+                let (key, is_none) = key(cell).map_or((first, 1), |key| (key, 0));
+                let is_other = (key ^ first) >> bit & 1;
+                unknown |= key ^ first ^ (difference & is_other.wrapping_neg());
+                other = (other | is_other).rotate_right(1);
+                none = (none | is_none).rotate_right(1);
+            }
+            let place = |bits: u64| bits.rotate_right(64 - block.len() as u32) & present;
+            (others[word], without[word]) = (place(other), place(none));
+            if unknown == 0 {
+                break;
+            }
+            let third = |&row: &usize| key(block[row]).is_some_and(|key| key != first && key != known);
+            match (bits::ones(&[present]).find(third), second) {
+                (None, _) => break, // the unknown value is an absent row's
+                (Some(row), None) => second = key(block[row]),
+                (Some(_), Some(_)) => return None,
+            }
+        }
+    }
+    let mut keys: Vec<u64> = [first].into_iter().chain(second).collect();
+    if second.is_some_and(|second| second < first) {
+        keys.reverse();
+        others
+            .iter_mut()
+            .zip(&*without)
+            .zip(present)
+            .for_each(|((other, none), present)| *other = !*other & !none & present);
+    }
+    let missing = without.iter().any(|&none| none != 0);
+    match (second, missing) {
+        (_, false) => planes.truncate(present.len()),
+        (None, true) => drop(planes.drain(..present.len())),
+        (Some(_), true) => {}
+    }
+    Some(Ordered { cases: Cases::Coded(Codes::of_planes(planes, present.len())), keys, missing })
+}
+
 impl Ordered {
-    /// Sorts the cases of a column for which `present` holds and which have a value. O(n log n).
-    pub(super) fn new(column: &Column, present: impl Fn(usize) -> bool, ticker: &mut Ticker) -> Result<Self, Stop> {
+    /// Brings the cases of the rows whose bit is set in `present` in order. O(n) for integers of a small range and for
+    /// two values, else O(n log n).
+    ///
+    /// Without `sorted`, a column with at most two values is coded in passing, and cannot be asked for
+    /// [`Ordered::mdlp`].
+    pub(super) fn new(column: &Column, present: &[u64], sorted: bool, ticker: &mut Ticker) -> Result<Self, Stop> {
+        let float = |x: f64| (!x.is_nan()).then(|| float_key(x));
+        let level = |code: u32| (code != MISSING).then_some(u64::from(code));
+        if !sorted {
+            let coded = match column {
+                Column::Floats(values) => two_valued(values, present, float),
+                Column::Integers { missing: Some(_), .. } => None,
+                Column::Integers { values, missing: None } => two_valued(values, present, |x| Some(integer_key(x))),
+                Column::Levels { codes, .. } => two_valued(codes, present, level),
+            };
+            ticker.tick(2 * column.len())?;
+            if let Some(coded) = coded {
+                return Ok(coded);
+            }
+        }
         let key = |row: usize| match column {
-            Column::Floats(values) => (!values[row].is_nan()).then(|| float_key(values[row])),
+            Column::Floats(values) => float(values[row]),
             Column::Integers { missing: Some(missing), .. } if missing[row] => None,
             Column::Integers { values, .. } => Some(integer_key(values[row])),
-            Column::Levels { codes, .. } => (codes[row] != MISSING).then(|| u64::from(codes[row])),
+            Column::Levels { codes, .. } => level(codes[row]),
         };
-        let mut cells: Vec<(u64, u32)> =
-            (0..column.len()).filter(|&row| present(row)).filter_map(|row| Some((key(row)?, row as u32))).collect();
+        let mut cells: Vec<(u64, u32)> = bits::ones(present).filter_map(|row| Some((key(row)?, row as u32))).collect();
+        let missing = cells.len() < present.iter().map(|word| word.count_ones() as usize).sum();
         sort(&mut cells, ticker)?;
         let (mut starts, mut keys) = (Vec::new(), Vec::new());
         for (i, &(key, _)) in cells.iter().enumerate() {
@@ -91,7 +192,8 @@ impl Ordered {
             }
         }
         starts.push(cells.len() as u32);
-        Ok(Ordered { rows: cells.into_iter().map(|(_, row)| row).collect(), starts, keys })
+        let rows = cells.into_iter().map(|(_, row)| row).collect();
+        Ok(Ordered { cases: Cases::Sorted { rows, starts }, keys, missing })
     }
 
     /// How many cuts there are between distinct values.
@@ -99,22 +201,29 @@ impl Ordered {
         self.keys.len().saturating_sub(1)
     }
 
-    /// The rows of the r-th distinct value.
+    /// The rows of the r-th distinct value. Panics on a column that was coded in passing.
     fn rows_of(&self, rank: usize) -> &[u32] {
-        &self.rows[self.starts[rank] as usize..self.starts[rank + 1] as usize]
+        let Cases::Sorted { rows, starts } = &self.cases else { panic!("asked for rows of a column not sorted") };
+        &rows[starts[rank] as usize..starts[rank + 1] as usize]
     }
 
-    /// Writes to `codes[row]` how many of the `cuts` lie below the row's value.
-    pub(super) fn code(&self, cuts: &[u32], codes: &mut [u32]) {
+    /// How many of the `cuts` lie below each row's value, and one more than there are cuts where it has none.
+    pub(super) fn code(self, cuts: &[u32], n_rows: usize) -> Codes {
+        let (rows, starts) = match self.cases {
+            Cases::Coded(codes) => return codes,
+            Cases::Sorted { rows, starts } => (rows, starts),
+        };
+        let mut codes = vec![if self.missing { cuts.len() as u32 + 1 } else { 0 }; n_rows];
         let mut code = 0;
-        for rank in 0..self.keys.len() {
-            for &row in self.rows_of(rank) {
+        for (rank, bounds) in (0..).zip(starts.windows(2)) {
+            for &row in &rows[bounds[0] as usize..bounds[1] as usize] {
                 codes[row as usize] = code;
             }
-            if cuts.get(code as usize) == Some(&(rank as u32)) {
+            if cuts.get(code as usize) == Some(&rank) {
                 code += 1;
             }
         }
+        Codes::pack(&codes)
     }
 
     /// The constant of the test that separates the values up to rank `cut` from those above it: the midpoint, or the
@@ -238,6 +347,7 @@ fn midpoint(below: f64, above: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::budget::{Budget, Limits};
+    use crate::data::codes::unpack;
     use proptest::prelude::*;
 
     fn ordered(values: &[f64]) -> Ordered {
@@ -245,19 +355,32 @@ mod tests {
     }
 
     fn in_order(column: &Column) -> Ordered {
-        Ordered::new(column, |_| true, &mut Ticker::new(&Budget::new(Limits::default()))).expect("no limit")
+        of(column, &[!0, !0], true)
+    }
+
+    fn of(column: &Column, present: &[u64], sorted: bool) -> Ordered {
+        let n = column.len();
+        let mut present = present[..bits::words(n)].to_vec();
+        (n..64 * present.len()).for_each(|row| present[row / 64] &= !(1 << (row % 64)));
+        Ordered::new(column, &present, sorted, &mut Ticker::new(&Budget::new(Limits::default()))).expect("no limit")
+    }
+
+    fn codes(order: Ordered, cuts: &[u32], n: usize) -> Vec<u32> {
+        unpack(&order.code(cuts, n).planes().collect::<Vec<_>>(), n)
     }
 
     #[test]
     fn many_cells_are_sorted_and_can_be_interrupted() {
-        let mut cells: Vec<(u64, u32)> =
-            (0..300_000u32).map(|row| (crate::bits::mix(u64::from(row)) % 1000, row)).collect();
-        let mut sorted = cells.clone();
-        sorted.sort_unstable();
-        let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
-        assert_eq!(sort(&mut cells.clone(), &mut Ticker::new(&spent)), Err(Stop::Time));
-        assert_eq!(sort(&mut cells, &mut Ticker::new(&Budget::new(Limits::default()))), Ok(()));
-        assert_eq!(cells, sorted);
+        // Of a small range, and of all there is.
+        for shift in [54, 0] {
+            let mut cells: Vec<(u64, u32)> = (0..300_000u32).map(|row| (bits::mix(row.into()) >> shift, row)).collect();
+            let mut sorted = cells.clone();
+            sorted.sort_unstable();
+            let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
+            assert_eq!(sort(&mut cells.clone(), &mut Ticker::new(&spent)), Err(Stop::Time));
+            assert_eq!(sort(&mut cells, &mut Ticker::new(&Budget::new(Limits::default()))), Ok(()));
+            assert_eq!(cells, sorted);
+        }
     }
 
     #[test]
@@ -306,11 +429,40 @@ mod tests {
             let order = ordered(&values);
             let column = Column::Floats(values.clone());
             let cuts: Vec<u32> = order.all().into_iter().step_by(2).collect();
-            let mut codes = vec![u32::MAX; values.len()];
-            order.code(&cuts, &mut codes);
-            for (value, code) in values.iter().zip(codes) {
-                let below = cuts.iter().filter(|&&cut| matches!(order.threshold(&column, cut), Threshold::Float(t) if t < *value));
-                prop_assert_eq!(code, if value.is_nan() { u32::MAX } else { below.count() as u32 });
+            let thresholds: Vec<Threshold> = cuts.iter().map(|&cut| order.threshold(&column, cut)).collect();
+            let without = cuts.len() as u32 + 1;
+            for (value, code) in values.iter().zip(codes(order, &cuts, values.len())) {
+                let below = thresholds.iter().filter(|threshold| matches!(threshold, Threshold::Float(t) if t < value));
+                prop_assert_eq!(code, if value.is_nan() { without } else { below.count() as u32 });
+            }
+        }
+
+        #[test]
+        fn two_values_need_no_sorting(
+            cells in proptest::collection::vec(0u32..3, 0..150),
+            values in [-3i64..3, -3i64..3],
+            kind in 0..3,
+            present: [u64; 3],
+            all: bool,
+        ) {
+            let cell = |c: u32| values.get(c as usize).copied(); // 2 is missing
+            let column = match kind {
+                0 => Column::Integers { values: cells.iter().map(|&c| values[c as usize % 2]).collect(), missing: None },
+                1 => Column::Floats(cells.iter().map(|&c| cell(c).map_or(f64::NAN, |x| x as f64)).collect()),
+                _ => Column::Levels {
+                    codes: cells.iter().map(|&c| cell(c).map_or(MISSING, |x| (x + 3) as u32)).collect(),
+                    unseen: vec![],
+                },
+            };
+            let present = if all { [!0; 3] } else { present };
+            let [fast, sorted] = [false, true].map(|sort| of(&column, &present, sort));
+            prop_assert!(matches!(fast.cases, Cases::Coded(_)));
+            prop_assert_eq!(&fast.keys, &sorted.keys);
+            prop_assert_eq!(fast.missing, sorted.missing);
+            let cuts = sorted.all();
+            let [fast, sorted] = [fast, sorted].map(|order| codes(order, &cuts, cells.len()));
+            for row in (0..cells.len()).filter(|&row| bits::get(&present, row)) {
+                prop_assert_eq!(fast[row], sorted[row]);
             }
         }
     }

@@ -97,9 +97,14 @@ impl<M: Mass> Problem<M> {
         let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
         let channels = n_classes + usize::from(min_leaf > 1);
         let mut passes = vec![0u32; n_tests];
-        for row in 0..n_rows {
-            bits::ones(table.pattern(row)).for_each(|test| passes[test] += 1);
-            ticker.tick(words + n_tests / 4)?;
+        let lines: Vec<&[u64]> = table.bits.chunks_exact(words.max(1)).collect();
+        for lines in lines.chunks(64) {
+            for word in 0..words {
+                let mut square = [0; 64];
+                bits::transpose_block(lines, word, &mut square);
+                passes[64 * word..].iter_mut().zip(square).for_each(|(passes, column)| *passes += column.count_ones());
+            }
+            ticker.tick(300 * words)?;
         }
         let segments = segments(&table.tests);
         let mut flipped = vec![false; n_tests];
@@ -138,13 +143,14 @@ impl<M: Mass> Problem<M> {
         }
         let masses = table.class_masses(data, |row| units.mass(data, row));
         let cases = match min_leaf {
-            0 | 1 => Vec::new(),
-            _ => table.class_masses(data, |row| data.count(row)),
+            0 | 1 => None,
+            _ => Some(table.class_masses(data, |row| data.count(row))),
         };
-        for (row, masses) in masses.iter().enumerate() {
-            problem.masses.extend(masses.iter().map(|&(class, mass)| (class, M::of(mass))));
-            if let Some(cases) = cases.get(row) {
-                let count = cases.iter().map(|&(_, count)| count).sum();
+        problem.masses.reserve_exact(masses.n_entries() + if cases.is_some() { n_rows } else { 0 });
+        for row in 0..n_rows {
+            problem.masses.extend(masses.of(row).iter().map(|&(class, mass)| (class, M::of(mass))));
+            if let Some(cases) = &cases {
+                let count = cases.of(row).iter().map(|&(_, count)| count).sum();
                 problem.masses.push((n_classes as u32, M::of(count)));
             }
             problem.mass_starts.push(problem.masses.len());

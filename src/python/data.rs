@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::argument::{Names, Whole};
+use super::cells::EncodedCells;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
 use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
@@ -322,14 +323,40 @@ struct EncodedTarget<'py> {
     labels: Bound<'py, PyAny>,
 }
 
+#[derive(FromPyObject)]
+enum EncodedColumns<'py> {
+    Each(Vec<EncodedColumn<'py>>),
+    Cells(EncodedCells<'py>),
+}
+
 /// `_table.Encoded`.
 #[derive(FromPyObject)]
 struct Encoded<'py> {
-    columns: Vec<EncodedColumn<'py>>,
+    columns: EncodedColumns<'py>,
     n_rows: usize,
     target: Option<EncodedTarget<'py>>,
     counts: Option<PyReadonlyArray1<'py, u64>>,
     weight: Option<PyReadonlyArray1<'py, f64>>,
+}
+
+impl EncodedColumn<'_> {
+    /// The cells, and what they are if that is asked for.
+    fn decode(self, with_feature: bool) -> PyResult<(Option<Feature>, Column)> {
+        let column = match self.kind.as_str() {
+            "ordinal" | "nominal" => Column::Levels { codes: copied(&self.values)?, unseen: self.unseen },
+            "float" => Column::Floats(copied(&self.values)?),
+            _ => Column::Integers {
+                values: copied(&self.values)?,
+                missing: self.missing.map(|missing| missing.as_array().to_vec()),
+            },
+        };
+        if !with_feature {
+            return Ok((None, column));
+        }
+        let unknown = || PyTypeError::new_err(format!("unknown kind {:?} of column {:?}", self.kind, self.name));
+        let kind = kind_of(&self.kind, self.levels).ok_or_else(unknown)?;
+        Ok((Some(Feature { name: self.name, kind, dtype: self.dtype }), column))
+    }
 }
 
 fn copied<T: numpy::Element + Copy>(values: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
@@ -341,24 +368,15 @@ impl PyDataset {
     /// Copies what `_table` encoded. With a schema, the columns are already in its terms.
     pub(super) fn from_encoded(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Self> {
         let encoded: Encoded<'_> = encoded.extract()?;
-        let mut features = Vec::new();
-        let mut columns = Vec::new();
-        for column in encoded.columns {
-            columns.push(match column.kind.as_str() {
-                "ordinal" | "nominal" => Column::Levels { codes: copied(&column.values)?, unseen: column.unseen },
-                "float" => Column::Floats(copied(&column.values)?),
-                _ => Column::Integers {
-                    values: copied(&column.values)?,
-                    missing: column.missing.map(|missing| missing.as_array().to_vec()),
-                },
-            });
-            if schema.is_none() {
-                let unknown =
-                    || PyTypeError::new_err(format!("unknown kind {:?} of column {:?}", column.kind, column.name));
-                let kind = kind_of(&column.kind, column.levels).ok_or_else(unknown)?;
-                features.push(Feature { name: column.name, kind, dtype: column.dtype });
+        let (features, columns) = match encoded.columns {
+            EncodedColumns::Cells(cells) => cells.decode()?,
+            EncodedColumns::Each(columns) => {
+                // Kinds and levels are the schema's, if there is one.
+                let decoded: PyResult<Vec<_>> = columns.into_iter().map(|c| c.decode(schema.is_none())).collect();
+                let (features, columns): (Vec<_>, Vec<_>) = decoded?.into_iter().unzip();
+                (features.into_iter().flatten().collect(), columns)
             }
-        }
+        };
         let (target_schema, target) = match encoded.target {
             None => (None, Target::None),
             Some(target) => {

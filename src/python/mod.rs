@@ -5,9 +5,9 @@
 
 mod argument;
 mod binarizer;
+mod cells;
 mod data;
 mod error;
-
 mod result;
 mod run;
 mod schema;

@@ -1,0 +1,91 @@
+//! A whole two-dimensional array as typed columns, in one pass.
+
+use numpy::ndarray::Axis;
+use numpy::{Element, PyReadonlyArray2};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::data::{Column, Feature, Kind, Number};
+
+/// `_frames.Cells`.
+#[derive(FromPyObject)]
+pub(super) struct EncodedCells<'py> {
+    array: Bound<'py, PyAny>,
+    columns: Vec<String>,
+    dtype: String,
+}
+
+/// Rows copied at a time: few enough to stay in the cache, and enough for long runs of each column to be written (with
+/// 8 rows it takes twice as long).
+const BLOCK: usize = 256;
+
+impl EncodedCells<'_> {
+    /// Copies the array. O(cells).
+    pub(super) fn decode(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
+        let (kind, columns) = match self.dtype.as_str() {
+            "Boolean" => return self.decode_booleans(),
+            "Float32" => (Number::Float, self.floats(f32::into)?),
+            "Float64" => (Number::Float, self.floats(|x: f64| x)?),
+            "Int8" => (Number::Integer, self.integers(i8::into)?),
+            "Int16" => (Number::Integer, self.integers(i16::into)?),
+            "Int32" => (Number::Integer, self.integers(i32::into)?),
+            "Int64" => (Number::Integer, self.integers(|x: i64| x)?),
+            "UInt8" => (Number::Integer, self.integers(u8::into)?),
+            "UInt16" => (Number::Integer, self.integers(u16::into)?),
+            "UInt32" => (Number::Integer, self.integers(u32::into)?),
+            "UInt64" => (Number::Integer, self.integers(|x: u64| x as i64)?), // `_frames` checked the range
+            dtype => return Err(PyTypeError::new_err(format!("unknown dtype {dtype:?} of an array"))),
+        };
+        let feature = |name| Feature { name, kind: Kind::Continuous(kind), dtype: self.dtype.clone() };
+        Ok((self.columns.into_iter().map(feature).collect(), columns))
+    }
+
+    fn floats<T: Element + Copy>(&self, float: impl Fn(T) -> f64) -> PyResult<Vec<Column>> {
+        Ok(copied(&self.array, float)?.into_iter().map(Column::Floats).collect())
+    }
+
+    fn integers<T: Element + Copy>(&self, integer: impl Fn(T) -> i64) -> PyResult<Vec<Column>> {
+        let columns = copied(&self.array, integer)?;
+        Ok(columns.into_iter().map(|values| Column::Integers { values, missing: None }).collect())
+    }
+
+    /// The levels are those that occur.
+    fn decode_booleans(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
+        let bytes = self.array.call_method1("view", ("uint8",))?; // a bool that is neither 0 nor 1 is none for Rust
+        let columns = copied(&bytes, |byte: u8| u32::from(byte != 0))?;
+        let decode = |(mut codes, name): (Vec<u32>, String)| {
+            let levels = [false, true].map(|level| codes.contains(&u32::from(level)).then(|| level.to_string()));
+            if levels[0].is_none() {
+                codes.fill(0);
+            }
+            let kind = Kind::Nominal(levels.into_iter().flatten().collect());
+            (Feature { name, kind, dtype: self.dtype.clone() }, Column::Levels { codes, unseen: Vec::new() })
+        };
+        Ok(columns.into_iter().zip(self.columns).map(decode).unzip())
+    }
+}
+
+/// The columns of an array.
+fn copied<T: Element + Copy, U: Copy + Default>(
+    array: &Bound<'_, PyAny>,
+    value: impl Fn(T) -> U,
+) -> PyResult<Vec<Vec<U>>> {
+    let array: PyReadonlyArray2<'_, T> = array.extract()?;
+    let cells = array.as_array();
+    let (n_rows, n_columns) = cells.dim();
+    if let Some(cells) = cells.t().as_slice() {
+        return Ok(cells.chunks_exact(n_rows).map(|column| column.iter().map(|&cell| value(cell)).collect()).collect());
+    }
+    let mut columns: Vec<Vec<U>> = (0..n_columns).map(|_| Vec::with_capacity(n_rows)).collect();
+    let mut run = [U::default(); BLOCK];
+    for block in cells.axis_chunks_iter(Axis(0), BLOCK) {
+        let block = block.as_standard_layout(); // copies only what is not in the order of rows
+        let rows = block.as_slice().expect("the standard layout is a slice");
+        for (column, to) in columns.iter_mut().enumerate() {
+            let cells = rows[column..].iter().step_by(n_columns);
+            run.iter_mut().zip(cells).for_each(|(to, &cell)| *to = value(cell));
+            to.extend_from_slice(&run[..block.nrows()]);
+        }
+    }
+    Ok(columns)
+}
