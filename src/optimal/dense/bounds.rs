@@ -15,6 +15,8 @@
 //!
 //! **Refined bound** (section 4.5.3). A node that fails to beat its cutoff is bounded by the least bound of its roots.
 
+use std::ops::Range;
+
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
@@ -110,27 +112,13 @@ impl<L: Lane> Spread<'_, L> {
     fn spread<const SUBSETS: bool>(self) {
         let Spread { shape, bounds, totals, both, passing, root } = self;
         let stride = shape.stride;
-        // The mass or the number of cases: all, on the true side of the root, of another test, of both.
-        let sum = |channels: std::ops::Range<usize>, start: usize| {
-            let mut overlap = Overlap { all: L::default(), f: L::default(), h: [L::default(); BLOCK], both: [L::default(); BLOCK] };
-            for channel in channels {
-                let row = shape.slot(channel, start);
-                overlap.all = overlap.all.plus(totals[channel]);
-                overlap.f = overlap.f.plus(passing[shape.slot(channel, root)]);
-                for lane in 0..BLOCK {
-                    overlap.h[lane] = overlap.h[lane].plus(passing[row + lane]);
-                    overlap.both[lane] = overlap.both[lane].plus(both[row + lane]);
-                }
-            }
-            overlap
-        };
         let classes = 0..shape.n_classes;
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
         let branch_levels = bounds.sides[0].len() / stride;
         let [on_false, on_true] = &mut bounds.sides;
         for start in (0..stride).step_by(BLOCK) {
-            let mass = sum(classes.clone(), start);
-            let count = if SUBSETS { sum(cases.clone(), start) } else { mass };
+            let mass = Overlap::of(shape, classes.clone(), (totals, passing, both), root, start);
+            let count = if SUBSETS { Overlap::of(shape, cases.clone(), (totals, passing, both), root, start) } else { mass };
             for level in 0..branch_levels {
                 let (v1, v0) = (on_true[level * stride + root], on_false[level * stride + root]);
                 let at = level * stride + start;
@@ -158,12 +146,37 @@ impl<L: Lane> Spread<'_, L> {
     }
 }
 
+/// Masses or numbers of cases: of all, on the true side of a root, of a block of other tests, of both.
 #[derive(Clone, Copy)]
 struct Overlap<L> {
     all: L,
     f: L,
     h: [L; BLOCK],
     both: [L; BLOCK],
+}
+
+impl<L: Lane> Overlap<L> {
+    #[inline(always)]
+    fn of(
+        shape: Shape,
+        channels: Range<usize>,
+        (totals, passing, both): (&[L], &[L], &[L]),
+        root: usize,
+        start: usize,
+    ) -> Self {
+        let none = L::default();
+        let mut overlap = Overlap { all: none, f: none, h: [none; BLOCK], both: [none; BLOCK] };
+        for channel in channels {
+            let row = shape.slot(channel, start);
+            overlap.all = overlap.all.plus(totals[channel]);
+            overlap.f = overlap.f.plus(passing[shape.slot(channel, root)]);
+            for lane in 0..BLOCK {
+                overlap.h[lane] = overlap.h[lane].plus(passing[row + lane]);
+                overlap.both[lane] = overlap.both[lane].plus(both[row + lane]);
+            }
+        }
+        overlap
+    }
 }
 
 /// What the children of a node, once solved, know of their own roots.

@@ -1,5 +1,7 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
+use super::simd::{BLOCK, Popcount};
+
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
 pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static {
@@ -25,14 +27,24 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
     fn greater(self, other: Self) -> Self;
     /// Read as a difference of masses, the lesser of two.
     fn lesser(self, other: Self) -> Self;
-    /// Read as a difference of masses.
-    fn signed(self) -> i64;
+    /// The greatest of differences of masses.
+    #[inline(always)]
+    fn greatest<P: Popcount>(block: &[Self; BLOCK]) -> Self {
+        block.iter().fold(Self::LEAST, |greatest, &x| greatest.greater(x))
+    }
+    /// The least of differences of masses.
+    #[inline(always)]
+    fn least<P: Popcount>(block: &[Self; BLOCK]) -> Self {
+        block.iter().fold(Self::MOST, |least, &x| least.lesser(x))
+    }
+    /// Half of it.
+    fn halved(self) -> Self;
     /// The difference, or 0 where it would be negative.
     fn minus_floored(self, other: Self) -> Self;
 }
 
 macro_rules! lane {
-    ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr);*) => {$(
+    ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
         impl Lane for $int {
             const MAX: Self = <$int>::MAX;
             const MOST: Self = <$signed>::MAX as $int;
@@ -71,9 +83,10 @@ macro_rules! lane {
             fn lesser(self, other: Self) -> Self {
                 (self as $signed).min(other as $signed) as $int
             }
+            $($more)*
             #[inline(always)]
-            fn signed(self) -> i64 {
-                (self as $signed).into()
+            fn halved(self) -> Self {
+                self >> 1
             }
             #[inline(always)]
             fn minus_floored(self, other: Self) -> Self {
@@ -86,8 +99,18 @@ lane!(
     // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
     // instead of the sum. Capping is part of the instruction that narrows.
     u16, i16, |count: u32, shift| count.wrapping_shl(shift).min(u16::MAX.into()) as u16,
-        |one: u32, two: u32| (one as i32 - two as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16;
-    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |one: u32, two: u32| one.wrapping_sub(two);
+        |one: u32, two: u32| (one as i32 - two as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16,
+    {
+        #[inline(always)]
+        fn greatest<P: Popcount>(block: &[u16; BLOCK]) -> u16 {
+            P::greatest(&block.map(|x| x as i16)) as u16
+        }
+        #[inline(always)]
+        fn least<P: Popcount>(block: &[u16; BLOCK]) -> u16 {
+            P::least(&block.map(|x| x as i16)) as u16
+        }
+    };
+    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |one: u32, two: u32| one.wrapping_sub(two), {};
     u64, i64, |count: u32, shift| u64::from(count).wrapping_shl(shift),
-        |one: u32, two: u32| u64::from(one).wrapping_sub(two.into())
+        |one: u32, two: u32| u64::from(one).wrapping_sub(two.into()), {}
 );

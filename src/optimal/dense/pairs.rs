@@ -183,7 +183,7 @@ fn count_row<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, pa
     for channel in 0..shape.channels {
         let row = &mut pairs[g * shape.row()..][..shape.row()];
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
-        let masks = |start: usize| (&columns.words[start * stride + g..], stride);
+        let masks = Masks { words: &columns.words[g..], step: stride };
         count_groups::<P, L>(shape, columns, shape.of_channel[channel].clone(), masks, g / BLOCK, row);
     }
 }
@@ -195,18 +195,25 @@ struct Lanes<'a, L> {
     channel: usize,
 }
 
-/// Counts the instances of some groups that `masks` (from a first word on, and how far they are apart) has set.
+/// Sets of instances, a word of columns each, and how far these words are apart.
+struct Masks<'a> {
+    words: &'a [u32],
+    step: usize,
+}
+
+/// Counts the instances of some groups that `masks` has set.
 #[inline(always)]
-fn count_groups<'a, P: Popcount, L: Lane>(
+fn count_groups<P: Popcount, L: Lane>(
     shape: Shape,
     columns: &Columns,
     groups: Range<usize>,
-    masks: impl Fn(usize) -> (&'a [u32], usize),
+    masks: Masks,
     first: usize,
     row: Lanes<L>,
 ) {
     let stride = shape.stride;
     let Lanes { blocks, pitch, channel } = row;
+    let n_blocks = stride / BLOCK;
     let rest = first * pitch + channel;
     let mut is_first = true;
     for group in groups {
@@ -214,26 +221,31 @@ fn count_groups<'a, P: Popcount, L: Lane>(
         if start == end {
             continue;
         }
-        let (masks, step) = masks(start);
-        let masked = Masked::new(&columns.words[start * stride..end * stride], stride, end - start, masks, step);
+        let words = &columns.words[start * stride..end * stride];
+        let masked = Masked::new(words, stride, end - start, &masks.words[start * masks.step..], masks.step);
         let shift = shape.groups[group].shift;
         if is_first && shift == 0 {
-            P::count_all(&masked, first, |block, counts| {
-                let row = &mut blocks[block * pitch + channel];
-                for lane in 0..BLOCK {
-                    row[lane] = L::of_count(counts[lane], 0);
-                }
-            });
+            let mut block = first;
+            while block + 2 <= n_blocks {
+                let [one, two] = P::count::<2>(&masked, block);
+                blocks[block * pitch + channel] = lanes_of(&one);
+                blocks[(block + 1) * pitch + channel] = lanes_of(&two);
+                block += 2;
+            }
+            if block < n_blocks {
+                blocks[block * pitch + channel] = lanes_of(&P::count::<1>(&masked, block)[0]);
+            }
         } else {
             if is_first {
                 blocks.iter_mut().skip(rest).step_by(pitch).for_each(|block| *block = [L::default(); BLOCK]);
             }
-            P::count_all(&masked, first, |block, counts| {
+            for block in first..n_blocks {
+                let [counts] = P::count::<1>(&masked, block);
                 let row = &mut blocks[block * pitch + channel];
                 for lane in 0..BLOCK {
                     row[lane] = row[lane].plus(L::of_count(counts[lane], shift));
                 }
-            });
+            }
         }
         is_first = false;
     }
@@ -261,7 +273,7 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
             [] => 0..0,
         };
         let row = Lanes { blocks: self.shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
-        count_groups::<P, L>(self.shape, self.columns, groups, |start| (&self.set[start..], 1), 0, row);
+        count_groups::<P, L>(self.shape, self.columns, groups, Masks { words: self.set, step: 1 }, 0, row);
     }
 }
 
@@ -345,125 +357,184 @@ impl<L: Lane> BestStumps<'_, '_, L> {
         let single = &mut single.as_chunks_mut::<BLOCK>().0[..n_blocks];
         let of = &mut of.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<4>().0[..n_blocks];
         of.fill([[L::LEAST; BLOCK], [L::MOST; BLOCK], [L::LEAST; BLOCK], [L::MOST; BLOCK]]);
-        let by_class = |row: &[L], block: usize| {
-            let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
-            let mut difference = [L::default(); BLOCK];
-            for lane in 0..BLOCK {
-                difference[lane] = row[lane].minus(row[BLOCK + lane]);
-            }
-            difference
-        };
         for (block, single) in single.iter_mut().enumerate() {
-            *single = by_class(&singles.true_side, block);
+            *single = difference_of(&singles.true_side, block);
         }
         // Whatever passes a test or does not is all.
-        let all = single[0][0].plus(by_class(&singles.false_side, 0)[0]).signed();
+        let all = single[0][0].plus(difference_of(&singles.false_side, 0)[0]);
         let n_words = count.map_or(0, Columns::n_words);
         let mut least = u64::MAX;
-        for &g in live {
-            let g = g as usize;
-            let start = g / BLOCK;
-            let row = g * stride..(g + 1) * stride;
-            if let Some(columns) = count {
-                count_difference::<P, L>(shape, columns, g, &mut pairs[row.clone()]);
-            }
-            let part = &pairs[row.clone()].as_chunks::<BLOCK>().0[start..];
-            let rest = match whole {
-                Some(whole) if REST => &whole[row].as_chunks::<BLOCK>().0[start..],
-                _ => part,
-            };
-            let d_g = single[start][g % BLOCK];
+        for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
+            let start = rows[0] as usize / BLOCK;
             let (single, of) = (&single[start..], &mut of[start..]);
-            let n = part.len();
-            let (rest, single, of) = (&rest[..n], &single[..n], &mut of[..n]);
-            let (mut both_most, mut both_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
-            let (mut only_most, mut only_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
-            for block in 0..n {
-                // Copies, so that the compiler need not ask whether what is written overlaps what is read.
-                let (part, rest, single) = (part[block], rest[block], single[block]);
-                let [mut a, mut b, mut c, mut d] = of[block];
-                for lane in 0..BLOCK {
-                    let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
-                    let only_h = single[lane].minus(both);
-                    let only_g = d_g.minus(both);
-                    both_most[lane] = both_most[lane].greater(both);
-                    both_least[lane] = both_least[lane].lesser(both);
-                    only_most[lane] = only_most[lane].greater(only_h);
-                    only_least[lane] = only_least[lane].lesser(only_h);
-                    a[lane] = a[lane].greater(both);
-                    b[lane] = b[lane].lesser(both);
-                    c[lane] = c[lane].greater(only_g);
-                    d[lane] = d[lane].lesser(only_g);
+            for &g in rows {
+                let g = g as usize;
+                let row = g * stride..(g + 1) * stride;
+                if let Some(columns) = count {
+                    count_difference::<P, L>(shape, columns, g, &mut pairs[row.clone()]);
                 }
-                of[block] = [a, b, c, d];
+                let part = &pairs[row.clone()].as_chunks::<BLOCK>().0[start..];
+                let rest = match whole {
+                    Some(whole) if REST => &whole[row].as_chunks::<BLOCK>().0[start..],
+                    _ => part,
+                };
+                let lane = g % BLOCK;
+                let extremes = extremes_of_row::<P, L, REST>(part, rest, single, of, lane);
+                for (of, extreme) in of[0].iter_mut().zip(extremes) {
+                    of[lane] = extreme;
+                }
             }
-            let lane = g % BLOCK;
-            let [a, b, c, d] = &of[0];
-            let d_g = d_g.signed();
-            let spread = |d: i64, most: L, least: L| {
-                d.abs().max((2 * most.signed() - d).abs()).max((2 * least.signed() - d).abs()) as u64
-            };
-            let in_true = spread(d_g, a[lane].greater(greatest(&both_most)), b[lane].lesser(lowest(&both_least)));
-            let in_false = spread(all - d_g, c[lane].greater(greatest(&only_most)), d[lane].lesser(lowest(&only_least)));
-            let mass = |row: &[L]| row[shape.slot(0, g)].get() + row[shape.slot(1, g)].get();
-            let in_true = (mass(&singles.true_side) - in_true) / 2;
-            let in_false = (mass(&singles.false_side) - in_false) / 2;
-            (true_side[g], false_side[g]) = (L::of(in_true), L::of(in_false));
-            least = least.min(in_true + in_false);
+            // All pairs of these tests are in.
+            let (d, in_true) = (single[0], mass_of(&singles.true_side, start));
+            let in_false = mass_of(&singles.false_side, start);
+            let [a, b, c, e] = of[0];
+            let (true_side, false_side) = (&mut true_side[start * BLOCK..], &mut false_side[start * BLOCK..]);
+            let mut sums = [L::MAX; BLOCK];
+            for lane in 0..BLOCK {
+                let on_true = in_true[lane].minus(spread(d[lane], a[lane], b[lane])).halved();
+                let on_false = in_false[lane].minus(spread(all.minus(d[lane]), c[lane], e[lane])).halved();
+                (true_side[lane], false_side[lane]) = (on_true, on_false);
+                sums[lane] = on_true.plus(on_false);
+            }
+            least = least.min(smallest(&sums).get());
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
-            ticker.tick((stride - g) * (n_words + 4) / BLOCK)?;
+            ticker.tick(rows.len() * (stride - start * BLOCK) * (n_words + 4) / BLOCK)?;
         }
         Ok(least)
     }
 }
 
+/// The extremes for the test in lane `lane` of the first block, over its whole row; those of the other tests take in its
+/// column.
 #[inline(always)]
-fn greatest<L: Lane>(block: &Block<L>) -> L {
-    let mut greatest = block[0];
-    for lane in 1..BLOCK {
-        greatest = greatest.greater(block[lane]);
+fn extremes_of_row<P: Popcount, L: Lane, const REST: bool>(
+    part: &[Block<L>],
+    rest: &[Block<L>],
+    single: &[Block<L>],
+    of: &mut [[Block<L>; 4]],
+    lane: usize,
+) -> [L; 4] {
+    let n = part.len();
+    let (rest, single, of) = (&rest[..n], &single[..n], &mut of[..n]);
+    let d_g = single[0][lane];
+    let (mut both_most, mut both_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
+    let (mut only_most, mut only_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
+    for block in 0..n {
+        // Copies, so that the compiler need not ask whether what is written overlaps what is read.
+        let (part, rest, single) = (part[block], rest[block], single[block]);
+        let [mut a, mut b, mut c, mut d] = of[block];
+        for lane in 0..BLOCK {
+            let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
+            let only_h = single[lane].minus(both);
+            let only_g = d_g.minus(both);
+            both_most[lane] = both_most[lane].greater(both);
+            both_least[lane] = both_least[lane].lesser(both);
+            only_most[lane] = only_most[lane].greater(only_h);
+            only_least[lane] = only_least[lane].lesser(only_h);
+            a[lane] = a[lane].greater(both);
+            b[lane] = b[lane].lesser(both);
+            c[lane] = c[lane].greater(only_g);
+            d[lane] = d[lane].lesser(only_g);
+        }
+        of[block] = [a, b, c, d];
     }
-    greatest
+    let [a, b, c, d] = of[0];
+    [
+        L::greatest::<P>(&both_most).greater(a[lane]),
+        L::least::<P>(&both_least).lesser(b[lane]),
+        L::greatest::<P>(&only_most).greater(c[lane]),
+        L::least::<P>(&only_least).lesser(d[lane]),
+    ]
+}
+
+/// The mass of both classes in a block of a row of single counts.
+#[inline(always)]
+fn mass_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
+    let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
+    let mut mass = [L::default(); BLOCK];
+    for lane in 0..BLOCK {
+        mass[lane] = row[lane].plus(row[BLOCK + lane]);
+    }
+    mass
+}
+
+/// The greatest |both| + |d - both|, given the extremes of both.
+#[inline(always)]
+fn spread<L: Lane>(d: L, most: L, least: L) -> L {
+    let zero = L::default();
+    let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
+    d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))
 }
 
 #[inline(always)]
-fn lowest<L: Lane>(block: &Block<L>) -> L {
-    let mut lowest = block[0];
-    for lane in 1..BLOCK {
-        lowest = lowest.lesser(block[lane]);
+fn lanes_of<L: Lane>(counts: &[u32; BLOCK]) -> Block<L> {
+    let mut lanes = [L::default(); BLOCK];
+    for lane in 0..BLOCK {
+        lanes[lane] = L::of_count(counts[lane], 0);
     }
-    lowest
+    lanes
+}
+
+#[inline(always)]
+fn differences_of<L: Lane>(one: &[u32; BLOCK], two: &[u32; BLOCK]) -> Block<L> {
+    let mut lanes = [L::default(); BLOCK];
+    for lane in 0..BLOCK {
+        lanes[lane] = L::of_difference(one[lane], two[lane]);
+    }
+    lanes
+}
+
+/// The columns of a group, where g passes.
+#[inline(always)]
+fn masked(columns: &Columns, g: usize, group: usize) -> Masked<'_> {
+    let (start, end, stride) = (columns.starts[group], columns.starts[group + 1], columns.stride);
+    let words = &columns.words[start * stride..end * stride];
+    Masked::new(words, stride, end - start, words.get(g..).unwrap_or_default(), stride)
+}
+
+/// By how much the classes differ in a block of a row of single counts.
+#[inline(always)]
+fn difference_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
+    let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
+    let mut difference = [L::default(); BLOCK];
+    for lane in 0..BLOCK {
+        difference[lane] = row[lane].minus(row[BLOCK + lane]);
+    }
+    difference
 }
 
 /// Counts a row of differences between two classes.
 #[inline(always)]
 fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, row: &mut [L]) {
-    let stride = shape.stride;
-    let masked = |group: usize| {
-        let (start, end) = (columns.starts[group], columns.starts[group + 1]);
-        let words = &columns.words[start * stride..end * stride];
-        Masked::new(words, stride, end - start, words.get(g..).unwrap_or_default(), stride)
-    };
+    let n_blocks = shape.stride / BLOCK;
     let (blocks, first) = (row.as_chunks_mut::<BLOCK>().0, g / BLOCK);
     if let [Group { channel: 0, shift: 0, .. }, Group { channel: 1, shift: 0, .. }] = shape.groups {
-        P::count_both([&masked(0), &masked(1)], first, |block, [one, two]| {
-            for lane in 0..BLOCK {
-                blocks[block][lane] = L::of_difference(one[lane], two[lane]);
-            }
-        });
+        let (one, two) = (masked(columns, g, 0), masked(columns, g, 1));
+        let mut block = first;
+        while block + 2 <= n_blocks {
+            let (one, two) = (P::count::<2>(&one, block), P::count::<2>(&two, block));
+            blocks[block] = differences_of(&one[0], &two[0]);
+            blocks[block + 1] = differences_of(&one[1], &two[1]);
+            block += 2;
+        }
+        if block < n_blocks {
+            blocks[block] = differences_of(&P::count::<1>(&one, block)[0], &P::count::<1>(&two, block)[0]);
+        }
         return;
     }
     blocks[first..].fill([L::default(); BLOCK]);
     for (group, of) in shape.groups.iter().enumerate() {
-        P::count_all(&masked(group), first, |block, counts| {
+        let masked = masked(columns, g, group);
+        for block in first..n_blocks {
+            let [counts] = P::count::<1>(&masked, block);
             let row = &mut blocks[block];
             for lane in 0..BLOCK {
                 let count = L::of_count(counts[lane], of.shift);
                 row[lane] = if of.channel == 0 { row[lane].plus(count) } else { row[lane].minus(count) };
             }
-        });
+        }
     }
 }
 
@@ -512,7 +583,7 @@ fn blocks<L>(row: &[L]) -> &[Block<L>] {
 }
 
 #[inline(always)]
-fn least<L: Lane>(block: &Block<L>) -> L {
+fn smallest<L: Lane>(block: &Block<L>) -> L {
     let mut least = block[0];
     for lane in 1..BLOCK {
         least = least.min(block[lane]);
@@ -572,19 +643,29 @@ impl<'a, L: Lane> Row<'a, L> {
             if channels == n_classes {
                 cases = sum;
             }
+            let mut errors = sum;
+            for cell in 0..4 {
+                for lane in 0..BLOCK {
+                    errors[cell][lane] = sum[cell][lane].minus(most[cell][lane]);
+                }
+            }
             for lane in 0..BLOCK {
-                let error = |cell: usize| sum[cell][lane].minus(most[cell][lane]);
-                let stump = |a: usize, b: usize| {
-                    let enough = min_leaf <= 1 || (cases[a][lane].min(cases[b][lane]) >= fewest);
-                    if enough { error(a).plus(error(b)) } else { L::MAX }
-                };
-                in_true[lane] = in_true[lane].min(stump(0, 1));
-                in_false[lane] = in_false[lane].min(stump(2, 3));
-                on_true[block][lane] = on_true[block][lane].min(stump(0, 2));
-                on_false[block][lane] = on_false[block][lane].min(stump(1, 3));
+                let [e11, e10, e01, e00] = [errors[0][lane], errors[1][lane], errors[2][lane], errors[3][lane]];
+                let mut stumps = [e11.plus(e10), e01.plus(e00), e11.plus(e01), e10.plus(e00)];
+                if min_leaf > 1 {
+                    let [c11, c10, c01, c00] = [cases[0][lane], cases[1][lane], cases[2][lane], cases[3][lane]];
+                    let smallest = [c11.min(c10), c01.min(c00), c11.min(c01), c10.min(c00)];
+                    for (stump, smallest) in stumps.iter_mut().zip(smallest) {
+                        *stump = if smallest >= fewest { *stump } else { L::MAX };
+                    }
+                }
+                in_true[lane] = in_true[lane].min(stumps[0]);
+                in_false[lane] = in_false[lane].min(stumps[1]);
+                on_true[block][lane] = on_true[block][lane].min(stumps[2]);
+                on_false[block][lane] = on_false[block][lane].min(stumps[3]);
             }
         }
-        (least(&in_true), least(&in_false))
+        (smallest(&in_true), smallest(&in_false))
     }
 }
 

@@ -7,6 +7,9 @@
 
 #![allow(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
 pub(super) trait Kernel {
@@ -20,7 +23,7 @@ pub(super) trait Kernel {
 pub(super) const BLOCK: usize = 16;
 
 /// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is set.
-pub(super) struct Masked<'a> {
+pub(in crate::optimal) struct Masked<'a> {
     words: &'a [u32],
     stride: usize,
     n_words: usize,
@@ -49,57 +52,36 @@ impl<'a> Masked<'a> {
     }
 }
 
-/// How bits are counted best.
-pub(super) trait Popcount {
+/// What compilers do not find by themselves.
+pub(in crate::optimal) trait Popcount {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
-    /// Counts all blocks of two tables from `first` on and hands each pair to `take`.
+    /// The greatest of 16 signed numbers.
     #[inline(always)]
-    fn count_both(masked: [&Masked; 2], first: usize, mut take: impl FnMut(usize, [&[u32; BLOCK]; 2])) {
-        let blocks = masked[0].stride / BLOCK;
-        let mut block = first;
-        while block + 2 <= blocks {
-            let [one, two] = [Self::count::<2>(masked[0], block), Self::count::<2>(masked[1], block)];
-            take(block, [&one[0], &two[0]]);
-            take(block + 1, [&one[1], &two[1]]);
-            block += 2;
-        }
-        if block < blocks {
-            let [one, two] = [Self::count::<1>(masked[0], block), Self::count::<1>(masked[1], block)];
-            take(block, [&one[0], &two[0]]);
-        }
+    fn greatest(block: &[i16; BLOCK]) -> i16 {
+        block.iter().fold(i16::MIN, |greatest, &x| greatest.max(x))
     }
 
-    /// Counts all blocks from `first` on and hands each to `take`.
+    /// The least of 16 signed numbers.
     #[inline(always)]
-    fn count_all(masked: &Masked, first: usize, mut take: impl FnMut(usize, &[u32; BLOCK])) {
-        let blocks = masked.stride / BLOCK;
-        let mut block = first;
-        while block + 2 <= blocks {
-            let [one, two] = Self::count::<2>(masked, block);
-            take(block, &one);
-            take(block + 1, &two);
-            block += 2;
-        }
-        if block < blocks {
-            take(block, &Self::count::<1>(masked, block)[0]);
-        }
+    fn least(block: &[i16; BLOCK]) -> i16 {
+        block.iter().fold(i16::MAX, |least, &x| least.min(x))
     }
 }
 
-/// Counts of whole words, for sets that have an instruction for them.
-pub(super) struct ByWord;
+/// Counts of bits as every processor can do them.
+pub(super) struct Portable;
 
-impl Popcount for ByWord {
+impl Popcount for Portable {
     #[inline(always)]
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
-        let mut counts = [[0u32; BLOCK]; N];
+        let mut counts = [[0; BLOCK]; N];
         for word in 0..masked.n_words {
-            for part in 0..N {
+            for (part, counts) in counts.iter_mut().enumerate() {
                 let (column, mask) = masked.at(word, block + part);
                 for lane in 0..BLOCK {
-                    counts[part][lane] += (column[lane] & mask).count_ones();
+                    counts[lane] += (column[lane] & mask).count_ones();
                 }
             }
         }
@@ -107,40 +89,112 @@ impl Popcount for ByWord {
     }
 }
 
-/// Counts of bytes, added up as bytes for as long as they cannot overflow: byte counts are table look-ups everywhere.
-pub(super) struct ByByte;
+/// Counts of nibbles by table look-up, added up as bytes for as long as they cannot overflow.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct ByNibble;
 
-impl Popcount for ByByte {
+#[cfg(target_arch = "x86_64")]
+impl Popcount for ByNibble {
     #[inline(always)]
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
         const MOST: usize = 31; // times 8 bits stays below 256
-        let mut counts = [[0u32; BLOCK]; N];
-        let mut start = 0;
-        while start < masked.n_words {
-            let end = masked.n_words.min(start + MOST);
-            let mut bytes = [[[0u8; 4]; BLOCK]; N];
-            for word in start..end {
-                for part in 0..N {
-                    let (column, mask) = masked.at(word, block + part);
-                    let mut both = [[0u8; 4]; BLOCK];
-                    for lane in 0..BLOCK {
-                        both[lane] = (column[lane] & mask).to_ne_bytes();
-                    }
-                    for (sum, byte) in bytes[part].as_flattened_mut().iter_mut().zip(both.as_flattened()) {
-                        *sum += byte.count_ones() as u8;
+        // SAFETY: only run in a function compiled for AVX2, which `Isa::run` calls if the processor has it. An array of
+        // 16 words is two registers.
+        unsafe {
+            let table = _mm256_setr_epi8(
+                0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+            );
+            let (low, ones) = (_mm256_set1_epi8(15), _mm256_set1_epi8(1));
+            let mut counts = [[_mm256_setzero_si256(); 2]; N];
+            let mut start = 0;
+            while start < masked.n_words {
+                let end = masked.n_words.min(start + MOST);
+                let mut bytes = [[_mm256_setzero_si256(); 2]; N];
+                for word in start..end {
+                    for (part, bytes) in bytes.iter_mut().enumerate() {
+                        let (column, mask) = masked.at(word, block + part);
+                        let mask = _mm256_set1_epi32(mask as i32);
+                        for (half, bytes) in bytes.iter_mut().enumerate() {
+                            let column = _mm256_loadu_si256(column.as_ptr().add(8 * half).cast());
+                            let both = _mm256_and_si256(column, mask);
+                            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), low);
+                            let of_low = _mm256_shuffle_epi8(table, _mm256_and_si256(both, low));
+                            let of_both = _mm256_add_epi8(of_low, _mm256_shuffle_epi8(table, high));
+                            *bytes = _mm256_add_epi8(*bytes, of_both);
+                        }
                     }
                 }
-            }
-            for part in 0..N {
-                for lane in 0..BLOCK {
-                    let four = u32::from_ne_bytes(bytes[part][lane]);
-                    let two = (four & 0x00ff_00ff) + ((four >> 8) & 0x00ff_00ff);
-                    counts[part][lane] += (two + (two >> 16)) & 0xffff;
+                for (counts, bytes) in counts.as_flattened_mut().iter_mut().zip(bytes.as_flattened()) {
+                    let pairs = _mm256_maddubs_epi16(*bytes, ones);
+                    *counts = _mm256_add_epi32(*counts, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
                 }
+                start = end;
             }
-            start = end;
+            counts.map(|counts| std::mem::transmute::<[__m256i; 2], [u32; BLOCK]>(counts))
         }
-        counts
+    }
+
+    #[inline(always)]
+    fn greatest(block: &[i16; BLOCK]) -> i16 {
+        // SAFETY: as above.
+        unsafe { least_of(|a, b| _mm_max_epi16(a, b), block, i16::MAX) }
+    }
+
+    #[inline(always)]
+    fn least(block: &[i16; BLOCK]) -> i16 {
+        // SAFETY: as above.
+        unsafe { least_of(|a, b| _mm_min_epi16(a, b), block, i16::MIN) }
+    }
+}
+
+/// The first of 16 signed numbers in the order that `flip` turns into that of unsigned ones, by the instruction that
+/// finds the least of eight; `first` finds it of two.
+///
+/// # Safety
+/// The processor must have SSE 4.1.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn least_of(first: impl Fn(__m128i, __m128i) -> __m128i, block: &[i16; BLOCK], flip: i16) -> i16 {
+    // SAFETY: 16 numbers are two registers; the caller has the instructions.
+    unsafe {
+        let half = |at: usize| _mm_loadu_si128(block.as_ptr().add(at).cast());
+        let eight = _mm_xor_si128(first(half(0), half(8)), _mm_set1_epi16(flip));
+        _mm_extract_epi16::<0>(_mm_minpos_epu16(eight)) as i16 ^ flip
+    }
+}
+
+/// Counts of words by the instruction for it.
+#[cfg(target_arch = "x86_64")]
+pub(super) struct ByWord;
+
+#[cfg(target_arch = "x86_64")]
+impl Popcount for ByWord {
+    #[inline(always)]
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
+        // SAFETY: only run in a function compiled for AVX-512, which `Isa::run` calls if the processor has it. An array
+        // of 16 words is a register.
+        unsafe {
+            let mut counts = [_mm512_setzero_si512(); N];
+            for word in 0..masked.n_words {
+                for (part, counts) in counts.iter_mut().enumerate() {
+                    let (column, mask) = masked.at(word, block + part);
+                    let column = _mm512_loadu_si512(column.as_ptr().cast());
+                    let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
+                    *counts = _mm512_add_epi32(*counts, _mm512_popcnt_epi32(both));
+                }
+            }
+            counts.map(|counts| std::mem::transmute::<__m512i, [u32; BLOCK]>(counts))
+        }
+    }
+
+    #[inline(always)]
+    fn greatest(block: &[i16; BLOCK]) -> i16 {
+        ByNibble::greatest(block)
+    }
+
+    #[inline(always)]
+    fn least(block: &[i16; BLOCK]) -> i16 {
+        ByNibble::least(block)
     }
 }
 
@@ -188,7 +242,7 @@ impl Isa {
     #[inline]
     pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Set::Baseline => kernel.run::<ByByte>(),
+            Set::Baseline => kernel.run::<Portable>(),
             // SAFETY: `Isa::all` is the only maker of this value, and makes it only if the processor has the features that
             // the function was compiled for.
             #[cfg(target_arch = "x86_64")]
@@ -203,7 +257,7 @@ impl Isa {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
 fn avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<ByByte>()
+    kernel.run::<ByNibble>()
 }
 
 #[cfg(target_arch = "x86_64")]
