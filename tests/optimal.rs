@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{Oracle, Random, random_table, shape_of};
+use common::{LEVELS, Oracle, Random, random_table, shape_of, variant};
 use lattree::budget::{Limits, Status};
 use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Target, Thresholds};
-use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, search};
+use lattree::optimal::{Board, Outcome, Params, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -33,31 +33,6 @@ fn random_params(random: &mut Random) -> Params {
         threads: Some(1),
         ..Params::default()
     }
-}
-
-/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
-/// tests, depth-two solver, baseline instructions, threads.
-type Levels = [usize; 11];
-
-/// How many levels each has.
-const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2];
-
-fn variant(levels: Levels, params: &Params) -> Params {
-    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] = levels;
-    let switches = Switches {
-        engine: [Engine::Dense, Engine::Plain][engine],
-        cache: CacheKind::ALL[cache],
-        bounds: bounds == 1,
-        transpositions: transpositions == 1,
-        refined: refined == 1,
-        subtraction: subtraction == 1,
-        dynamic_order: dynamic == 1,
-        order: Order::ALL[order],
-        depth_two: depth_two == 1,
-        baseline: baseline == 1,
-        parallel_work: 0,
-    };
-    Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
 }
 
 /// Twenty thousand problems, each under the default and six seeded variants.

@@ -359,8 +359,8 @@ impl Run<'_> {
         let threads = if plain.work(root, limits.0) > switches.parallel_work { self.threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
-            let cache = switches.cache.build(problem.n_rows, self.budget.memory_limit() / 4);
             let dense_switches = dense::Switches {
+                cache: switches.cache,
                 similarity: switches.bounds,
                 transpositions: switches.transpositions,
                 refined: switches.refined,
@@ -371,9 +371,9 @@ impl Run<'_> {
                 parallel_work: switches.parallel_work,
             };
             let report = match lane {
-                2 => dense::search::<M, u16>(plain, cache, dense_switches, root, limits, anytime),
-                4 => dense::search::<M, u32>(plain, cache, dense_switches, root, limits, anytime),
-                _ => dense::search::<M, u64>(plain, cache, dense_switches, root, limits, anytime),
+                2 => dense::search::<M, u16>(plain, dense_switches, root, limits, anytime),
+                4 => dense::search::<M, u32>(plain, dense_switches, root, limits, anytime),
+                _ => dense::search::<M, u64>(plain, dense_switches, root, limits, anytime),
             }?;
             stats.extend(report.counters);
             stats.insert("patterns", problem.n_rows as u64);

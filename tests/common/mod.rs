@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::optimal::{CacheKind, Engine, Order, Params, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
 /// A seeded generator, the same on every platform.
@@ -106,6 +107,77 @@ pub fn random_table(random: &mut Random) -> Dataset {
         dtype: String::new(),
     };
     let schema = Schema { features, target: Some(target) }.checked().expect("the names are distinct");
+    Dataset::new(Arc::new(schema), columns, n_rows, Target::Classes(classes.into()), counts, weights)
+        .expect("the table is well formed")
+}
+
+/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
+/// tests, depth-two solver, baseline instructions, threads.
+pub type Levels = [usize; 11];
+
+/// How many levels each has.
+pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2];
+
+pub fn variant(levels: Levels, params: &Params) -> Params {
+    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] = levels;
+    let switches = Switches {
+        engine: [Engine::Dense, Engine::Plain][engine],
+        cache: CacheKind::ALL[cache],
+        bounds: bounds == 1,
+        transpositions: transpositions == 1,
+        refined: refined == 1,
+        subtraction: subtraction == 1,
+        dynamic_order: dynamic == 1,
+        order: Order::ALL[order],
+        depth_two: depth_two == 1,
+        baseline: baseline == 1,
+        parallel_work: 0,
+    };
+    Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
+}
+
+/// A table of whole numbers of few values, 20 to 200 rows, 3 to 14 columns, 2 to 6 classes that some columns explain.
+pub fn random_numbers(random: &mut Random) -> Dataset {
+    let most = *random.pick(&[30, 100, 180]);
+    let n_rows = 20 + random.below(most) as usize;
+    let n_columns = 3 + random.below(12) as usize;
+    let n_values: Vec<u64> = (0..n_columns).map(|_| *random.pick(&[1, 2, 2, 2, 2, 3, 4])).collect();
+    let mut cells: Vec<Vec<i64>> = Vec::new();
+    for (column, &n_values) in n_values.iter().enumerate() {
+        // A column that repeats, complements or nearly repeats an earlier one.
+        let of = random.chance(20) && column > 0;
+        let (of, flip, noise) = (of.then(|| random.below(column as u64) as usize), random.chance(50), random.chance(70));
+        let cell = |row: usize, random: &mut Random, cells: &[Vec<i64>]| match of {
+            Some(of) if !(noise && random.chance(5)) => if flip { 1 - cells[of][row] } else { cells[of][row] },
+            _ => random.below(n_values) as i64,
+        };
+        let values = (0..n_rows).map(|row| cell(row, random, &cells)).collect();
+        cells.push(values);
+    }
+    let n_classes = *random.pick(&[2, 2, 2, 3, 4, 6]);
+    let (a, b, c) = (random.below(n_columns as u64), random.below(n_columns as u64), random.below(n_columns as u64));
+    let noise = *random.pick(&[0, 10, 30, 100]);
+    let classes: Vec<u32> = (0..n_rows)
+        .map(|row| {
+            let value = |column: u64| cells[column as usize][row].rem_euclid(4) as u64;
+            let explained = value(a) ^ (value(b) & value(c));
+            (if random.chance(noise) { random.below(n_classes) } else { explained % n_classes }) as u32
+        })
+        .collect();
+    let counts = random.chance(30).then(|| (0..n_rows).map(|_| 1 + random.below(12)).collect::<Vec<u64>>());
+    let weights = random.chance(25).then(|| {
+        const PALETTES: [&[f64]; 4] = [&[0.0, 1.0, 2.0], &[0.25, 0.5, 1.5, 300.0], &[0.1, 0.3, 7.7], &[1e5, 3.0, 1.0]];
+        let palette = random.pick(&PALETTES);
+        (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
+    });
+    let features = (0..n_columns).map(|j| feature(format!("x{j}"), Kind::Continuous(Number::Integer))).collect();
+    let target = TargetSchema {
+        name: "y".into(),
+        task: Task::Classes(Labels::Integers((0..n_classes as i64).collect())),
+        dtype: String::new(),
+    };
+    let schema = Schema { features, target: Some(target) }.checked().expect("the names are distinct");
+    let columns = cells.into_iter().map(|values| Column::Integers { values, missing: None }).collect();
     Dataset::new(Arc::new(schema), columns, n_rows, Target::Classes(classes.into()), counts, weights)
         .expect("the table is well formed")
 }

@@ -19,7 +19,7 @@ mod table;
 use std::sync::Mutex;
 
 use super::anytime::Anytime;
-use super::cache::Cache;
+use super::cache::CacheKind;
 use super::plain::PlainSearch;
 use super::problem::{Cases, Mass, Problem};
 use super::rebuild::Shape;
@@ -56,6 +56,7 @@ impl Order {
 /// Parts of the fast search that can be turned off.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Switches {
+    pub(super) cache: CacheKind,
     pub(super) similarity: bool,
     pub(super) transpositions: bool,
     pub(super) refined: bool,
@@ -82,13 +83,12 @@ pub(super) struct Report {
 /// Finds a tree of least cost of depth three or more, and the canonical one.
 pub(super) fn search<M: Mass, L: Lane>(
     plain: &PlainSearch<M>,
-    cache: Box<dyn Cache>,
     switches: Switches,
     root: &Cases,
     limits: (u32, u64),
     anytime: &Anytime,
 ) -> Result<Report, Stop> {
-    let mut search = DenseSearch::<M, L>::new(plain.problem, plain.budget, cache, switches, plain.threads, limits.0)?;
+    let mut search = DenseSearch::<M, L>::new(plain.problem, plain.budget, switches, plain.threads, limits.0)?;
     let started = plain.budget.seconds();
     let mut rebuild_seconds = 0.0;
     let stop = search.prove_and_rebuild(plain, root, limits, anytime, &mut rebuild_seconds).err();
@@ -112,13 +112,13 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
     fn new(
         problem: &'a Problem<M>,
         budget: &'a Budget,
-        cache: Box<dyn Cache>,
         switches: Switches,
         threads: usize,
         max_depth: u32,
     ) -> Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
         let instances = Instances::new(problem, &mut ticker)?;
+        let n_instances = instances.rows.len();
         let layout = Layout::new(problem.n_tests);
         let rows = instances::packed_rows(problem, &instances, layout);
         ticker.tick(rows.len())?;
@@ -131,7 +131,7 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             instances,
             isa,
             budget,
-            cache,
+            cache: switches.cache.build(n_instances, budget.memory_limit() / 4),
             switches,
             threads,
             grand_bytes: (budget.memory_limit() / 4) as usize / (threads * max_depth as usize),

@@ -90,7 +90,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             ruled_out[root] = true;
             let passing = self.problem.passing_side(test) ^ swapped;
             let found = match depth > 2 {
-                true => self.reaches(at, &ask, root, passing, nodes, cost)?,
+                true => self.reaches((at, &cases.path), &ask, root, passing, nodes, cost)?,
                 false => {
                     let branches = branch_costs(shape, &at.node.singles, &at.stumps, self.problem.node_penalty, root);
                     let [one, zero] = branches.expect("the root is admissible");
@@ -111,7 +111,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The shares and costs of the branches of a root, if it reaches the cost.
     fn reaches(
         &self,
-        at: &mut AtNode<L>,
+        (at, path): (&mut AtNode<L>, &[u32]),
         ask: &Ask,
         root: usize,
         passing: usize,
@@ -130,7 +130,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             let (pass, fail) = levels(*share);
             if passing == 1 { (pass, fail) } else { (fail, pass) }
         };
-        self.try_pairs(at, ask, root, &shares.iter().map(by_side).collect::<Vec<_>>(), cost + 1 - penalty)?;
+        self.try_pairs((at, path), ask, root, &shares.iter().map(by_side).collect::<Vec<_>>(), cost + 1 - penalty)?;
         let of = |side: usize, level: usize| at.state.bounds.of(side, level, root);
         Ok(shares.into_iter().find_map(|share| {
             let (pass, fail) = levels(share);
@@ -163,7 +163,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             let reaches = match known {
                 Some(reaches) => reaches,
                 None => {
-                    let reaches = self.reaches_alone(ids, (depth - 1, of_all), cost, costs)?;
+                    let reaches = self.reaches_alone((cases, ids), (depth - 1, of_all), cost, costs)?;
                     alone.push((of_all, reaches));
                     reaches
                 }
@@ -176,7 +176,13 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Whether a tree within smaller limits costs as little. `costs` are those of trees of depth two.
-    fn reaches_alone(&self, ids: &[u32], limits: (u32, u64), cost: u64, costs: &[u64; 4]) -> Result<bool, Stop> {
+    fn reaches_alone(
+        &self,
+        (cases, ids): (&Cases, &[u32]),
+        limits: (u32, u64),
+        cost: u64,
+        costs: &[u64; 4],
+    ) -> Result<bool, Stop> {
         let (depth, nodes) = usable(limits.0, limits.1);
         if depth <= 2 {
             return Ok(costs[nodes as usize] == cost);
@@ -187,7 +193,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let ask = Ask { depth, levels, floors: vec![0; levels.len()], cutoffs };
         let mut at = self.nodes.take();
         self.root_node(ids.to_vec(), &mut at.node)?;
-        let values = self.solve(&mut at, &ask, None, None, &[])?;
+        let values = self.solve(&mut at, &ask, None, None, &cases.path)?;
         self.nodes.give(at);
         Ok(values[levels.top()] == cost)
     }

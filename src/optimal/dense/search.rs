@@ -321,7 +321,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// costs are below `cutoff` together.
     pub(super) fn try_pairs(
         &self,
-        at: &mut AtNode<L>,
+        (at, path): (&mut AtNode<L>, &[u32]),
         ask: &Ask,
         root: usize,
         pairs: &[(usize, usize)],
@@ -329,7 +329,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     ) -> Result<(), Stop> {
         let state = Mutex::new(std::mem::take(&mut at.state));
         let branch = ask.levels.branch(ask.depth);
-        let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path: &[] };
+        let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path };
         let mut cell = self.cells.take();
         cell.is_open = false;
         at.node.pairs_of(self.shape(&at.node), root, &mut cell.both);

@@ -1,0 +1,86 @@
+//! The dense search against the plain one on problems too large for the oracle: depth 3 to 6, up to 200 rows.
+//!
+//! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test engines -- --nocapture` runs as many problems as
+//! wanted from a first seed on, and says how far it came: a run that was interrupted goes on from there.
+
+mod common;
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use common::{LEVELS, Random, random_numbers, variant};
+use lattree::budget::Status;
+use lattree::data::{Binarizer, Dataset, Thresholds};
+use lattree::optimal::{Board, Engine, Outcome, Params, Switches, search};
+
+fn run(data: &Dataset, params: &Params) -> Outcome {
+    let checked = params.clone().checked().expect("good parameters");
+    search(data, &checked, &checked.budget(), &Board::new()).expect("a good table")
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+#[test]
+fn the_dense_search_equals_the_plain_one() {
+    let (first, problems) = (number("LATTREE_FIRST", 0), number("LATTREE_PROBLEMS", 1_500));
+    let next = AtomicU64::new(first);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Relaxed);
+                    if seed >= first + problems {
+                        break;
+                    }
+                    if seed % 1_000 == 0 {
+                        println!("seeds below {seed} agree, but for those at work");
+                    }
+                    check_problem(seed);
+                }
+            });
+        }
+    });
+}
+
+/// Says which problem it was if the search itself panics.
+struct At(u64);
+
+impl Drop for At {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
+fn check_problem(seed: u64) {
+    let _at = At(seed);
+    let mut random = Random::new(2_000_000 + seed);
+    let data = random_numbers(&mut random);
+    let max_depth = *random.pick(&[3, 3, 4, 4, 4, 5, 5, 6]);
+    let plain = Params {
+        max_depth,
+        max_nodes: random.chance(40).then(|| 1 + random.below(if max_depth == 6 { 12 } else { 20 })),
+        min_leaf: *random.pick(&[1, 1, 1, 2, 5, 20]),
+        node_penalty: *random.pick(&[0.0, 0.0, 0.0, 1.0, 0.3]),
+        binarizer: Binarizer { thresholds: Thresholds::All, ..Binarizer::default() },
+        threads: Some(1),
+        switches: Switches { engine: Engine::Plain, ..Switches::default() },
+        ..Params::default()
+    };
+    let expected = run(&data, &plain);
+    let dense = Params { switches: Switches { engine: Engine::Dense, ..Switches::default() }, ..plain.clone() };
+    let levels = LEVELS.map(|n| random.below(n as u64) as usize);
+    let mut other = variant(levels, &plain);
+    other.switches.engine = Engine::Dense;
+    for params in [dense, other] {
+        let outcome = run(&data, &params);
+        let say = || format!("seed {seed}, {params:?}\n{data:?}");
+        assert_eq!(outcome.status, Status::Optimal, "{}", say());
+        assert_eq!(outcome.objective, expected.objective, "{}", say());
+        assert_eq!(outcome.lower_bound, expected.objective, "{}", say());
+        assert_eq!(outcome.tree, expected.tree, "{}", say());
+    }
+}
