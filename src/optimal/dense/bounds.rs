@@ -11,7 +11,7 @@
 //! **Transposition.** The branch g = t of the branch f = s is the branch f = s of the branch g = t. What a solved child has
 //! learned of its own roots bounds the roots of children that come later ([`Grand`]), be it the same set or a similar
 //! one: from child A to child B, v(B and g) >= v(A and g) - w((A and g) \ B), and the two sides of g together lose no more
-//! than w(A \ B).
+//! than w(A \ B). One level further down the same holds for sets that three tests make ([`Great`]).
 //!
 //! **Refined bound** (section 4.5.3). A node that fails to beat its cutoff is bounded by the least bound of its roots.
 
@@ -187,9 +187,87 @@ pub(super) struct Grand<L> {
     /// `[child][(level * 2 + side) * stride + position]`, where child is twice a root and its side.
     known: Vec<L>,
     solved: Vec<bool>,
+    /// What was known before any child was solved, laid out alike; empty if nothing.
+    before: Vec<L>,
     /// Scratch of [`Grand::bounds_of`].
     set: Vec<u32>,
     shared: Vec<L>,
+}
+
+/// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
+/// make, which other orders of the three lead to. `[child]` is laid out as a [`Grand`], by the positions of the node. Only
+/// where nodes are not counted.
+#[derive(Debug, Default)]
+pub(super) struct Great<L> {
+    stride: usize,
+    known: Vec<Vec<L>>,
+}
+
+impl<L: Lane> Great<L> {
+    /// Bytes for a node of this stride.
+    pub(super) fn bytes(stride: usize) -> usize {
+        8 * stride * stride * stride * size_of::<L>()
+    }
+
+    pub(super) fn reset(&mut self, stride: usize) {
+        self.stride = stride;
+        self.known.resize(2 * stride, Vec::new());
+        self.known.iter_mut().for_each(Vec::clear);
+    }
+
+    /// Takes the bounds of a solved child.
+    pub(super) fn keep(&mut self, root: usize, side: usize, place_of: &[u32], grand: &Grand<L>) {
+        let stride = self.stride;
+        let known = &mut self.known[2 * root + side];
+        known.clear();
+        known.resize(4 * stride * stride, L::default());
+        let places = || place_of.iter().enumerate().filter(|&(_, &place)| place != NONE);
+        for (g, &place_g) in places() {
+            for of_g in 0..2 {
+                let child = 2 * (place_g as usize / 2) + (of_g ^ (place_g as usize & 1));
+                let from = match grand.solved[child] {
+                    true => grand.child(child),
+                    false if grand.before.is_empty() => continue,
+                    false => &grand.before[2 * child * grand.stride..2 * (child + 1) * grand.stride],
+                };
+                for of_h in 0..2 {
+                    let to = &mut known[(2 * (2 * g + of_g) + of_h) * stride..][..stride];
+                    for (h, &place_h) in places() {
+                        let of = of_h ^ (place_h as usize & 1);
+                        to[h] = from[of * grand.stride + place_h as usize / 2];
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is known beforehand of the roots of the children of a child, by the positions of the node. `neighbours` are
+    /// similar children, with what they have and this one has not.
+    pub(super) fn before(&self, (root, side): (usize, usize), neighbours: &[(usize, u64)], before: &mut Vec<L>) {
+        let stride = self.stride;
+        before.clear();
+        before.resize(4 * stride * stride, L::default());
+        for (other, known) in self.known.iter().enumerate().filter(|(_, known)| !known.is_empty()) {
+            // Set by other, this one and h: as the branch h of other, and as the branch other of h.
+            let row = &known[2 * (2 * root + side) * stride..2 * (2 * root + side + 1) * stride];
+            let to = &mut before[2 * other * stride..2 * (other + 1) * stride];
+            for (to, &bound) in to.iter_mut().zip(row) {
+                *to = (*to).max(bound);
+            }
+            for of_h in 0..2 {
+                for h in 0..stride {
+                    let to = &mut before[(2 * (2 * h + of_h) + other % 2) * stride + other / 2];
+                    *to = (*to).max(row[of_h * stride + h]);
+                }
+            }
+        }
+        for &(other, only_there) in neighbours.iter().take(8).filter(|(other, _)| !self.known[*other].is_empty()) {
+            let lost = L::of(only_there);
+            for (to, &bound) in before.iter_mut().zip(&self.known[other]) {
+                *to = (*to).max(bound.minus_floored(lost));
+            }
+        }
+    }
 }
 
 /// How many similar children are looked at.
@@ -205,6 +283,7 @@ impl<L: Lane> Grand<L> {
         (self.stride, self.levels) = (stride, levels);
         self.solved.clear();
         self.solved.resize(2 * stride, false);
+        self.before.clear();
         let needed = Self::bytes(stride, levels) / size_of::<L>();
         if self.known.len() < needed {
             self.known.resize(needed, L::default());
@@ -214,6 +293,22 @@ impl<L: Lane> Grand<L> {
     fn child(&self, child: usize) -> &[L] {
         let length = 2 * self.levels * self.stride;
         &self.known[child * length..(child + 1) * length]
+    }
+
+    /// Takes what is known before any child is solved, by the positions of the parent.
+    pub(super) fn start_from(&mut self, before: &[L], parent_stride: usize, origin: &[u32]) {
+        let stride = self.stride;
+        self.before.resize(4 * stride * stride, L::default());
+        let places = || origin.iter().enumerate().filter(|&(_, &origin)| origin != NONE);
+        for (g, &origin_g) in places() {
+            for side in 0..4 {
+                let from = &before[(4 * origin_g as usize + side) * parent_stride..][..parent_stride];
+                let to = &mut self.before[(4 * g + side) * stride..][..stride];
+                for (h, &origin_h) in places() {
+                    to[h] = from[origin_h as usize];
+                }
+            }
+        }
     }
 
     /// Takes the bounds of a solved child.
@@ -235,7 +330,8 @@ impl<L: Lane> Grand<L> {
         }
     }
 
-    /// What is known beforehand of the roots of a child. Complexity: O(tests + neighbours x words x tests / 16).
+    /// What is known beforehand of the roots of a child; returns the similar children that were looked at. Complexity:
+    /// O(tests + neighbours x words x tests / 16).
     pub(super) fn bounds_of(
         &mut self,
         (root, side): (usize, usize),
@@ -244,7 +340,7 @@ impl<L: Lane> Grand<L> {
         known: &RootBounds<L>,
         both: &[L],
         bounds: &mut RootBounds<L>,
-    ) {
+    ) -> Vec<(usize, u64)> {
         let stride = self.stride;
         bounds.reset(stride, levels.len(), branch.len());
         for &g in &node.live {
@@ -256,12 +352,23 @@ impl<L: Lane> Grand<L> {
                 }
             }
         }
-        // Under min_leaf only subsets would do, and those are few.
-        if shape.min_leaf <= 1 {
-            for (child, only_there) in self.neighbours((root, side), (shape, node), known, both) {
-                self.inherit_from(child, only_there, (root, side), (isa, shape, node), (levels, branch), bounds);
+        if !self.before.is_empty() {
+            for of in 0..2 {
+                let start = (2 * (2 * root + side) + of) * stride;
+                for (bound, &before) in bounds.sides[of].iter_mut().zip(&self.before[start..start + stride]) {
+                    *bound = (*bound).max(before);
+                }
             }
         }
+        // Under min_leaf only subsets would do, and those are few.
+        if shape.min_leaf > 1 {
+            return Vec::new();
+        }
+        let neighbours = self.neighbours((root, side), (shape, node), known, both);
+        for &(child, only_there) in &neighbours {
+            self.inherit_from(child, only_there, (root, side), (isa, shape, node), (levels, branch), bounds);
+        }
+        neighbours
     }
 
     /// The solved children most like this one, with the mass that they have and it has not: those whose cost, less that
@@ -296,6 +403,7 @@ impl<L: Lane> Grand<L> {
             all.select_nth_unstable(NEIGHBOURS - 1);
             all.truncate(NEIGHBOURS);
         }
+        all.sort_unstable();
         all.into_iter().filter(|&(loss, _, _)| loss < 0).map(|(_, child, only)| (child, only)).collect()
     }
 

@@ -524,18 +524,39 @@ fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: us
         }
         return;
     }
-    blocks[first..].fill([L::default(); BLOCK]);
+    let mut block = first;
+    while block + 2 <= n_blocks {
+        let [one, two] = difference_in_planes::<P, L, 2>(shape, columns, g, block);
+        (blocks[block], blocks[block + 1]) = (one, two);
+        block += 2;
+    }
+    if block < n_blocks {
+        [blocks[block]] = difference_in_planes::<P, L, 1>(shape, columns, g, block);
+    }
+}
+
+#[inline(always)]
+fn difference_in_planes<P: Popcount, L: Lane, const N: usize>(
+    shape: Shape,
+    columns: &Columns,
+    g: usize,
+    block: usize,
+) -> [Block<L>; N] {
+    let mut sums = [[L::default(); BLOCK]; N];
     for (group, of) in shape.groups.iter().enumerate() {
-        let masked = masked(columns, g, group);
-        for block in first..n_blocks {
-            let [counts] = P::count::<1>(&masked, block);
-            let row = &mut blocks[block];
+        if columns.starts[group] == columns.starts[group + 1] {
+            continue;
+        }
+        let counts = P::count::<N>(&masked(columns, g, group), block);
+        for part in 0..N {
             for lane in 0..BLOCK {
-                let count = L::of_count(counts[lane], of.shift);
-                row[lane] = if of.channel == 0 { row[lane].plus(count) } else { row[lane].minus(count) };
+                let count = L::of_count(counts[part][lane], of.shift);
+                let sum = &mut sums[part][lane];
+                *sum = if of.channel == 0 { sum.plus(count) } else { sum.minus(count) };
             }
         }
     }
+    sums
 }
 
 /// Takes the differences between two classes from a matrix of pair counts.

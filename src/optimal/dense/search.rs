@@ -9,7 +9,7 @@ use std::sync::{Mutex, MutexGuard};
 use super::super::cache::{Cache, Known};
 use super::super::problem::{Cases, Mass, Problem};
 use super::aligned::Aligned;
-use super::bounds::{Grand, RootBounds, Spread};
+use super::bounds::{Grand, Great, RootBounds, Spread};
 use super::instances::Instances;
 use super::lane::Lane;
 use super::levels::Levels;
@@ -95,8 +95,10 @@ pub(super) struct State<L> {
     pub(super) bounds: RootBounds<L>,
     /// Whether the bounds are those of this node: they are not if it needed no roots.
     pub(super) has_bounds: bool,
-    grand: Grand<L>,
-    keeps_grand: bool,
+    pub(super) grand: Grand<L>,
+    pub(super) keeps_grand: bool,
+    great: Great<L>,
+    keeps_great: bool,
     done: Vec<bool>,
 }
 
@@ -115,7 +117,15 @@ pub(super) struct Cell<L> {
     stumps: Stumps<L>,
     /// How much passes the root and each other test.
     both: Aligned<L>,
-    inherited: RootBounds<L>,
+    inherited: Inherited<L>,
+}
+
+/// What a parent knows of a child before it is solved, by the parent's positions.
+#[derive(Debug, Default)]
+pub(super) struct Inherited<L> {
+    pub(super) bounds: RootBounds<L>,
+    /// Bounds on the roots of the child's children; empty if none.
+    before: Vec<L>,
 }
 
 /// What is asked of a node.
@@ -178,7 +188,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         &self,
         at: &mut AtNode<L>,
         ask: &Ask,
-        inherited: Option<&RootBounds<L>>,
+        inherited: Option<&Inherited<L>>,
         watch: Option<&dyn Watch<L>>,
         path: &[u32],
     ) -> Result<Vec<u64>, Stop> {
@@ -214,7 +224,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Readies the bounds of the roots of a node.
-    pub(super) fn open(&self, at: &mut AtNode<L>, ask: &Ask, inherited: Option<&RootBounds<L>>) {
+    pub(super) fn open(&self, at: &mut AtNode<L>, ask: &Ask, inherited: Option<&Inherited<L>>) {
         self.stats.nodes.fetch_add(1, Relaxed);
         let AtNode { node, state, .. } = at;
         let branch = ask.levels.branch(ask.depth);
@@ -222,7 +232,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         state.has_bounds = true;
         state.bounds.reset(stride, ask.levels.len(), branch.len());
         if let Some(inherited) = inherited {
-            state.bounds.inherit(inherited, &node.origin);
+            state.bounds.inherit(&inherited.bounds, &node.origin);
         }
         if matches!(ask.levels, Levels::UpTo(_)) {
             // Level 0 of a branch is a leaf.
@@ -238,6 +248,14 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         state.keeps_grand = self.switches.transpositions && ask.depth > 3 && fits;
         if state.keeps_grand {
             state.grand.reset(stride, levels);
+            if let Some(inherited) = inherited.filter(|inherited| !inherited.before.is_empty()) {
+                state.grand.start_from(&inherited.before, inherited.bounds.stride, &node.origin);
+            }
+        }
+        let fits = Great::<L>::bytes(stride) <= self.grand_bytes;
+        state.keeps_great = state.keeps_grand && ask.depth > 4 && matches!(ask.levels, Levels::Free) && fits;
+        if state.keeps_great {
+            state.great.reset(stride);
         }
         state.done.clear();
         state.done.resize(stride, false);
@@ -515,20 +533,16 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let parent =
             Parent { rows: &node.rows, layout: node.layout, live: &node.live, test: &node.test, picked };
         child.node.build(self.isa, &self.instances, &parent, &mut Ticker::new(self.budget))?;
-        let inherited = {
-            let mut state = lock(run.state);
-            let State { grand, bounds, keeps_grand, .. } = &mut *state;
-            (*keeps_grand).then(|| {
-                let of = (ask.levels, ask.levels.branch(ask.depth));
-                let at = (self.isa, self.shape(node), node);
-                grand.bounds_of((root, side), at, of, bounds, &cell.both, &mut cell.inherited);
-            })
-        };
-        let inherited = inherited.map(|()| &cell.inherited);
-        let values = self.solve(child, ask, inherited, None, path)?;
+        let shape = self.shape(node);
+        let knows = self.inherit(&mut lock(run.state), (root, side), (shape, node), ask, cell);
+        let values = self.solve(child, ask, knows.then_some(&cell.inherited), None, path)?;
         let mut state = lock(run.state);
+        // A child that needed no roots has learned nothing of them.
         if state.keeps_grand && child.state.has_bounds {
             state.grand.keep(root, side, &child.node.place_of, &child.state.bounds);
+            if state.keeps_great && child.state.keeps_grand {
+                state.great.keep(root, side, &child.node.place_of, &child.state.grand);
+            }
         }
         drop(state);
         if let Some(cases) = cached {
@@ -538,6 +552,28 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             }
         }
         Ok(values)
+    }
+
+    /// What a node knows of the roots of a child, and whether it knows anything. `cell.both` is of the root.
+    pub(super) fn inherit(
+        &self,
+        state: &mut State<L>,
+        child: (usize, usize),
+        (shape, node): (Shape, &Node<L>),
+        ask: &Ask,
+        cell: &mut Cell<L>,
+    ) -> bool {
+        let State { grand, bounds, great, .. } = state;
+        if state.keeps_grand {
+            let of = (ask.levels, ask.levels.branch(ask.depth));
+            let Inherited { bounds: inherited, before } = &mut cell.inherited;
+            let neighbours = grand.bounds_of(child, (self.isa, shape, node), of, bounds, &cell.both, inherited);
+            before.clear();
+            if state.keeps_great {
+                great.before(child, &neighbours, before);
+            }
+        }
+        state.keeps_grand
     }
 
     /// What the cache knows, if that is enough for every level.
