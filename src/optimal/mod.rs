@@ -143,8 +143,7 @@ impl Default for Switches {
             order: Order::DepthTwo,
             depth_two: true,
             baseline: false,
-            // Some ten milliseconds are enough to pay for a pool.
-            parallel_work: 20_000_000,
+            parallel_work: 1_000_000,
         }
     }
 }
@@ -185,6 +184,9 @@ impl Checked {
         Budget::new(self.params.limits)
     }
 }
+
+/// How much more work than a node's pays for a pool of threads: some ten milliseconds.
+const POOL: u64 = 20;
 
 /// Cells of a table above which sorting its columns is worth a pool of threads.
 const PARALLEL_CELLS: usize = 1 << 19;
@@ -318,7 +320,7 @@ impl Run<'_> {
         if let Some(stop) = self.dense(&mut search, &root, (depth, nodes), &anytime, stats) {
             return Ok((anytime.finish(), stop?));
         }
-        let threads = if search.work(&root, depth) > switches.parallel_work { self.threads } else { 1 };
+        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { self.threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {
             search.threads = threads;
             let stop = search.prove_and_rebuild(&root, depth, nodes, &anytime).err();
@@ -356,7 +358,7 @@ impl Run<'_> {
         if bytes > self.budget.memory_limit() / 2 {
             return None;
         }
-        let threads = if plain.work(root, limits.0) > switches.parallel_work { self.threads } else { 1 };
+        let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { self.threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
             let dense_switches = dense::Switches {

@@ -17,6 +17,7 @@
 
 use std::ops::Range;
 
+use super::aligned::Aligned;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
@@ -189,9 +190,13 @@ pub(super) struct Grand<L> {
     solved: Vec<bool>,
     /// What was known before any child was solved, laid out alike; empty if nothing.
     before: Vec<L>,
-    /// Scratch of [`Grand::bounds_of`].
+}
+
+/// Buffers of [`Grand::bounds_of`].
+#[derive(Debug, Default)]
+pub(super) struct Overlaps<L> {
     set: Vec<u32>,
-    shared: Vec<L>,
+    shared: Aligned<L>,
 }
 
 /// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
@@ -332,13 +337,15 @@ impl<L: Lane> Grand<L> {
 
     /// What is known beforehand of the roots of a child; returns the similar children that were looked at. Complexity:
     /// O(tests + neighbours x words x tests / 16).
+    #[expect(clippy::too_many_arguments, reason = "three of a kind each")]
     pub(super) fn bounds_of(
-        &mut self,
+        &self,
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, Shape, &Node<L>),
         (levels, branch): (Levels, Levels),
         known: &RootBounds<L>,
         both: &[L],
+        overlaps: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) -> Vec<(usize, u64)> {
         let stride = self.stride;
@@ -366,7 +373,7 @@ impl<L: Lane> Grand<L> {
         }
         let neighbours = self.neighbours((root, side), (shape, node), known, both);
         for &(child, only_there) in &neighbours {
-            self.inherit_from(child, only_there, (root, side), (isa, shape, node), (levels, branch), bounds);
+            self.inherit_from((child, only_there), (root, side), (isa, shape, node), (levels, branch), overlaps, bounds);
         }
         neighbours
     }
@@ -408,16 +415,15 @@ impl<L: Lane> Grand<L> {
     }
 
     fn inherit_from(
-        &mut self,
-        child: usize,
-        only_there: u64,
+        &self,
+        (child, only_there): (usize, u64),
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, Shape, &Node<L>),
         (levels, branch): (Levels, Levels),
+        Overlaps { set, shared }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) {
         let stride = self.stride;
-        let (mut set, mut shared) = (std::mem::take(&mut self.set), std::mem::take(&mut self.shared));
         set.clear();
         let flip = |side: usize| if side == 1 { 0 } else { u32::MAX };
         for (group, bounds) in node.starts.windows(2).enumerate() {
@@ -428,8 +434,8 @@ impl<L: Lane> Grand<L> {
                 set.push(there & !here & node.columns.in_use(word, group, bounds[1] - bounds[0]));
             }
         }
-        shared.resize(stride, L::default());
-        isa.run(CountShared { shape, columns: &node.columns, set: &set, shared: &mut shared });
+        shared.fill_with(stride, L::default());
+        isa.run(CountShared { shape, columns: &node.columns, set, shared });
         let known = self.child(child);
         let lost = L::of(only_there);
         for level in 0..self.levels {
@@ -451,6 +457,5 @@ impl<L: Lane> Grand<L> {
                 *sum = (*sum).max(L::of(least.saturating_sub(only_there)));
             }
         }
-        (self.set, self.shared) = (set, shared);
     }
 }

@@ -4,12 +4,12 @@
 //! other is a lower bound that is not below it.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use super::super::cache::{Cache, Known};
 use super::super::problem::{Cases, Mass, Problem};
 use super::aligned::Aligned;
-use super::bounds::{Grand, Great, RootBounds, Spread};
+use super::bounds::{Grand, Great, Overlaps, RootBounds, Spread};
 use super::instances::Instances;
 use super::lane::Lane;
 use super::levels::Levels;
@@ -117,6 +117,7 @@ pub(super) struct Cell<L> {
     stumps: Stumps<L>,
     /// How much passes the root and each other test.
     both: Aligned<L>,
+    overlaps: Overlaps<L>,
     inherited: Inherited<L>,
 }
 
@@ -159,7 +160,7 @@ struct Run<'r, L> {
     node: &'r Node<L>,
     ask: &'r Ask,
     branch: Levels,
-    state: &'r Mutex<State<L>>,
+    state: &'r RwLock<State<L>>,
     watch: Option<&'r dyn Watch<L>>,
     path: &'r [u32],
 }
@@ -203,7 +204,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         self.open(at, ask, inherited);
         let order = self.order(at);
         let branch = ask.levels.branch(ask.depth);
-        let state = Mutex::new(std::mem::take(&mut at.state));
+        let state = RwLock::new(std::mem::take(&mut at.state));
         let result = self.try_roots(&Run { node: &at.node, ask, branch, state: &state, watch, path }, &order);
         at.state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         result?;
@@ -345,7 +346,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         pairs: &[(usize, usize)],
         cutoff: u64,
     ) -> Result<(), Stop> {
-        let state = Mutex::new(std::mem::take(&mut at.state));
+        let state = RwLock::new(std::mem::take(&mut at.state));
         let branch = ask.levels.branch(ask.depth);
         let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path };
         let mut cell = self.cells.take();
@@ -354,11 +355,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let first = self.first_side(&run, root);
         let result = [first, 1 - first].into_iter().try_for_each(|side| {
             let pairs = pairs.iter().map(|&pair| (pair, cutoff));
-            let wanted = wanted(&lock(&state), branch, root, side, pairs);
+            let wanted = wanted(&read(&state), branch, root, side, pairs);
             wanted.map_or(Ok(()), |(cutoffs, floors)| self.solve_branch(&run, root, side, cutoffs, floors, &mut cell))
         });
         if result.is_ok() {
-            self.spread(&run, root, &mut lock(&state), &cell);
+            self.spread(&run, root, &mut write(&state), &cell);
         }
         self.cells.give(cell);
         at.state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -377,7 +378,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         cell.is_open = false;
         for side in [first, 1 - first] {
             let wanted = {
-                let state = lock(run.state);
+                let state = read(run.state);
                 let pairs = (0..run.ask.levels.len()).flat_map(|level| {
                     let left = state.best[level].saturating_sub(self.problem.node_penalty);
                     run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
@@ -388,7 +389,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                 self.solve_branch(run, root, side, cutoffs, floors, cell)?;
             }
         }
-        let mut state = lock(run.state);
+        let mut state = write(run.state);
         self.take_value(run, root, &mut state);
         self.spread(run, root, &mut state, cell);
         Ok(())
@@ -410,7 +411,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// Whether no level of the node can become better with this root.
     fn is_ruled_out(&self, run: &Run<L>, root: usize) -> bool {
-        let state = lock(run.state);
+        let state = read(run.state);
         let least = |level: usize| state.bounds.least(run.ask.levels, run.branch, level, root);
         (0..run.ask.levels.len())
             .all(|level| least(level).saturating_add(self.problem.node_penalty) >= state.best[level])
@@ -463,7 +464,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         cell: &mut Cell<L>,
     ) -> Result<(), Stop> {
         let raise = |values: &[u64]| {
-            let mut state = lock(run.state);
+            let mut state = write(run.state);
             for (level, &value) in values.iter().enumerate().take(run.branch.len()) {
                 state.bounds.raise(side, level, root, value);
             }
@@ -534,9 +535,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             Parent { rows: &node.rows, layout: node.layout, live: &node.live, test: &node.test, picked };
         child.node.build(self.isa, &self.instances, &parent, &mut Ticker::new(self.budget))?;
         let shape = self.shape(node);
-        let knows = self.inherit(&mut lock(run.state), (root, side), (shape, node), ask, cell);
+        let knows = self.inherit(&read(run.state), (root, side), (shape, node), ask, cell);
         let values = self.solve(child, ask, knows.then_some(&cell.inherited), None, path)?;
-        let mut state = lock(run.state);
+        let mut state = write(run.state);
         // A child that needed no roots has learned nothing of them.
         if state.keeps_grand && child.state.has_bounds {
             state.grand.keep(root, side, &child.node.place_of, &child.state.bounds);
@@ -557,7 +558,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// What a node knows of the roots of a child, and whether it knows anything. `cell.both` is of the root.
     pub(super) fn inherit(
         &self,
-        state: &mut State<L>,
+        state: &State<L>,
         child: (usize, usize),
         (shape, node): (Shape, &Node<L>),
         ask: &Ask,
@@ -566,8 +567,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let State { grand, bounds, great, .. } = state;
         if state.keeps_grand {
             let of = (ask.levels, ask.levels.branch(ask.depth));
-            let Inherited { bounds: inherited, before } = &mut cell.inherited;
-            let neighbours = grand.bounds_of(child, (self.isa, shape, node), of, bounds, &cell.both, inherited);
+            let Cell { both, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
+            let at = (self.isa, shape, node);
+            let neighbours = grand.bounds_of(child, at, of, bounds, both, overlaps, inherited);
             before.clear();
             if state.keeps_great {
                 great.before(child, &neighbours, before);
@@ -657,8 +659,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let Some(watch) = run.watch else { return };
         let top = run.ask.levels.top();
         let bound = {
-            let mut state = lock(run.state);
-            state.done[root] = true;
+            write(run.state).done[root] = true;
+            let state = read(run.state);
             let open = order.iter().filter(|&&root| !state.done[root as usize]);
             let least = open.map(|&root| state.bounds.least(run.ask.levels, run.branch, top, root as usize)).min();
             least.map_or(u64::MAX, |bound| bound + self.problem.node_penalty).min(state.best[top])
@@ -686,6 +688,11 @@ fn wanted<L: Lane>(
     matters.then_some((cutoffs, floors))
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+// A panic while a lock is held ends the whole search: what the lock protects is never read again.
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
