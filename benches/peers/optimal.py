@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import Floats, Labels, Run, apart, choose, default_core, interleaved, module, read, solve, tiny
+from common import Floats, Labels, Run, apart, choose, default_core, interleaved, module, read, settled, solve, tiny
 from report import (
     DATASET,
     DEPTH,
@@ -119,7 +119,7 @@ class Peer:
     def run(self, X: Floats, y: Labels, depth: int, nodes: int | None) -> Run:
         """Time one run, after one of a few rows."""
         self.fit(*tiny(), 2, None)
-        return self.fit(X, y, depth, nodes)
+        return settled(lambda: self.fit(X, y, depth, nodes))
 
 
 PEERS = {

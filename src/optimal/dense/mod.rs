@@ -18,6 +18,8 @@ mod table;
 
 use std::sync::Mutex;
 
+use smallvec::smallvec;
+
 use super::anytime::Anytime;
 use super::cache::CacheKind;
 use super::plain::PlainSearch;
@@ -30,7 +32,7 @@ pub(super) use lane::Lane;
 use levels::Levels;
 use node::Node;
 use rebuild::Found;
-use search::{Ask, Counters, DenseSearch, Improvement, Pool, Watch};
+use search::{Ask, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
 use simd::Isa;
 use table::Layout;
 
@@ -155,8 +157,11 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         anytime: &Anytime,
         rebuild_seconds: &mut f64,
     ) -> Result<(), Stop> {
-        let (shape, cost, _) = plain.greedy(root, depth, nodes)?;
-        anytime.offer(shape, cost);
+        // A search of milliseconds needs no first tree.
+        if plain.work(root, depth) > GREEDY {
+            let (shape, cost, _) = plain.greedy(root, depth, nodes)?;
+            anytime.offer(shape, cost);
+        }
         let mut at = self.nodes.take();
         let ids = self.instances.of_rows(&root.rows);
         self.root_node(ids, &mut at.node)?;
@@ -171,9 +176,9 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             let found = Mutex::default();
             let watch = RootWatch { search: self, root, anytime, constant, depth, is_last: depth == last, found };
             let levels = Levels::new(depth, nodes);
-            let mut cutoffs = vec![0; levels.len()];
+            let mut cutoffs: Costs = smallvec![0; levels.len()];
             cutoffs[levels.top()] = cost.min(anytime.cost() - constant);
-            let ask = Ask { depth, levels, floors: vec![0; levels.len()], cutoffs };
+            let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
             let values = self.solve(&mut at, &ask, None, Some(&watch), &[])?;
             cost = values[levels.top()].min(ask.cutoffs[levels.top()]);
         }
@@ -218,6 +223,9 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         order.iter().enumerate().for_each(|(rank, &root)| self.rank[node.test[root as usize] as usize] = rank as u32);
     }
 }
+
+/// Work (pair additions of the plain search) from which a greedy tree is worth its time.
+const GREEDY: u64 = 50_000_000;
 
 /// Seconds before which better trees are not built: a short search is over by then.
 const PATIENCE: f64 = 0.01;

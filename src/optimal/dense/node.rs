@@ -222,6 +222,18 @@ impl<L: Lane> Node<L> {
         row[start..].copy_from_slice(&self.pairs[f * length + start..(f + 1) * length]);
     }
 
+    /// Writes to `set` the instances on one side of a test.
+    pub(super) fn select(&self, position: usize, side: bool, set: &mut Vec<u32>) {
+        set.clear();
+        let flip = if side { 0 } else { u32::MAX };
+        for (group, bounds) in self.starts.windows(2).enumerate() {
+            for word in self.columns.starts[group]..self.columns.starts[group + 1] {
+                let in_use = self.columns.in_use(word, group, bounds[1] - bounds[0]);
+                set.push((self.columns.words[word * self.columns.stride + position] ^ flip) & in_use);
+            }
+        }
+    }
+
     /// Writes to `picked` the rows on one side of a test, and to `starts` where its groups start.
     pub(super) fn pick(&self, position: usize, side: bool, picked: &mut Vec<u32>, starts: &mut Vec<usize>) {
         picked.clear();

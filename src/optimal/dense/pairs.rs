@@ -138,6 +138,7 @@ pub(super) struct Stumps<L> {
     pub(super) true_side: Aligned<L>,
     pub(super) false_side: Aligned<L>,
     extremes: Extremes<L>,
+    masks: Vec<u32>,
 }
 
 /// Per test: by how much the classes differ where it passes, and the extremes over other tests of how much they differ
@@ -164,7 +165,8 @@ impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
     #[inline(always)]
     fn run<P: Popcount>(self) -> Self::Output {
         for &g in self.live {
-            count_row::<P, L>(self.shape, self.columns, g as usize, self.pairs);
+            let masks = Masks { words: &self.columns.words[g as usize..], step: self.columns.stride };
+            count_row::<P, L>(self.shape, self.columns, masks, g as usize, self.pairs);
             self.ticker.tick(row_work(self.shape, self.columns, g as usize))?;
         }
         Ok(())
@@ -178,12 +180,10 @@ fn row_work(shape: Shape, columns: &Columns, g: usize) -> usize {
 }
 
 #[inline(always)]
-fn count_row<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, pairs: &mut [L]) {
-    let stride = shape.stride;
+fn count_row<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, masks: Masks, g: usize, pairs: &mut [L]) {
     for channel in 0..shape.channels {
         let row = &mut pairs[g * shape.row()..][..shape.row()];
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
-        let masks = Masks { words: &columns.words[g..], step: stride };
         count_groups::<P, L>(shape, columns, shape.of_channel[channel].clone(), masks, g / BLOCK, row);
     }
 }
@@ -195,10 +195,34 @@ struct Lanes<'a, L> {
     channel: usize,
 }
 
-/// Sets of instances, a word of columns each, and how far these words are apart.
+/// A set of instances: a word for each word of the columns, and how far these are apart.
+#[derive(Clone, Copy)]
 struct Masks<'a> {
     words: &'a [u32],
     step: usize,
+}
+
+/// What to count: all instances of some columns, or a set of them.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Counted<'a> {
+    pub(super) columns: &'a Columns,
+    pub(super) set: Option<&'a [u32]>,
+}
+
+impl<'a> Counted<'a> {
+    /// The instances that pass g. `buffer` is as long as there are words.
+    #[inline(always)]
+    fn passing(self, g: usize, buffer: &'a mut [u32]) -> Masks<'a> {
+        let Columns { stride, words, .. } = self.columns;
+        let Some(set) = self.set else {
+            return Masks { words: words.get(g..).unwrap_or_default(), step: *stride };
+        };
+        let buffer = &mut buffer[..set.len()];
+        for (word, mask) in buffer.iter_mut().enumerate() {
+            *mask = words[word * stride + g] & set[word];
+        }
+        Masks { words: buffer, step: 1 }
+    }
 }
 
 /// Counts the instances of some groups that `masks` has set.
@@ -217,12 +241,10 @@ fn count_groups<P: Popcount, L: Lane>(
     let rest = first * pitch + channel;
     let mut is_first = true;
     for group in groups {
-        let (start, end) = (columns.starts[group], columns.starts[group + 1]);
-        if start == end {
+        if columns.starts[group] == columns.starts[group + 1] {
             continue;
         }
-        let words = &columns.words[start * stride..end * stride];
-        let masked = Masked::new(words, stride, end - start, &masks.words[start * masks.step..], masks.step);
+        let masked = masked(columns, masks, group);
         let shift = shape.groups[group].shift;
         if is_first && shift == 0 {
             let mut block = first;
@@ -281,7 +303,7 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
 pub(super) struct BestStumps<'a, 'b, L> {
     pub(super) shape: Shape<'a>,
     /// Where to count the pairs from, if they are not counted yet.
-    pub(super) count: Option<&'a Columns>,
+    pub(super) count: Option<Counted<'a>>,
     /// The pair counts of the cases, or of those that `whole` has and they do not.
     pub(super) pairs: &'a mut [L],
     pub(super) whole: Option<&'a [L]>,
@@ -313,14 +335,18 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     fn by_class<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let stride = shape.stride;
+        let Stumps { masks, .. } = &mut *stumps;
+        let mut masks = std::mem::take(masks);
+        masks.resize(count.map_or(0, |counted| counted.columns.n_words()), 0);
         stumps.true_side.fill_with(stride, L::MAX);
         stumps.false_side.fill_with(stride, L::MAX);
-        let n_words = count.map_or(0, Columns::n_words);
+        let n_words = count.map_or(0, |counted| counted.columns.n_words());
         let mut least = u64::MAX;
         for &g in live {
             let g = g as usize;
-            if let Some(columns) = count {
-                count_row::<P, L>(shape, columns, g, pairs);
+            if let Some(counted) = count {
+                let masks = counted.passing(g, &mut masks);
+                count_row::<P, L>(shape, counted.columns, masks, g, pairs);
             }
             let row = Row { shape, pairs, whole: whole.unwrap_or_default(), singles, g };
             let start = g / BLOCK * BLOCK;
@@ -335,6 +361,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             }
             ticker.tick((stride - g) * (n_words + 4 * shape.channels) / BLOCK)?;
         }
+        stumps.masks = masks;
         Ok(least)
     }
 }
@@ -349,7 +376,8 @@ impl<L: Lane> BestStumps<'_, '_, L> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let stride = shape.stride;
         let n_blocks = stride / BLOCK;
-        let Stumps { true_side, false_side, extremes: Extremes { single, of } } = stumps;
+        let Stumps { true_side, false_side, extremes: Extremes { single, of }, masks } = stumps;
+        masks.resize(count.map_or(0, |counted| counted.columns.n_words()), 0);
         true_side.fill_with(stride, L::MAX);
         false_side.fill_with(stride, L::MAX);
         single.fill_with(stride, L::default());
@@ -362,7 +390,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
         }
         // Whatever passes a test or does not is all.
         let all = single[0][0].plus(difference_of(&singles.false_side, 0)[0]);
-        let n_words = count.map_or(0, Columns::n_words);
+        let n_words = count.map_or(0, |counted| counted.columns.n_words());
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
             let start = rows[0] as usize / BLOCK;
@@ -370,8 +398,9 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             for &g in rows {
                 let g = g as usize;
                 let row = g * stride..(g + 1) * stride;
-                if let Some(columns) = count {
-                    count_difference::<P, L>(shape, columns, g, &mut pairs[row.clone()]);
+                if let Some(counted) = count {
+                    let masks = counted.passing(g, masks);
+                    count_difference::<P, L>(shape, counted.columns, masks, start, &mut pairs[row.clone()]);
                 }
                 let part = &pairs[row.clone()].as_chunks::<BLOCK>().0[start..];
                 let rest = match whole {
@@ -486,12 +515,13 @@ fn differences_of<L: Lane>(one: &[u32; BLOCK], two: &[u32; BLOCK]) -> Block<L> {
     lanes
 }
 
-/// The columns of a group, where g passes.
+/// The columns of a group, where `masks` is set.
 #[inline(always)]
-fn masked(columns: &Columns, g: usize, group: usize) -> Masked<'_> {
+fn masked<'a>(columns: &'a Columns, masks: Masks<'a>, group: usize) -> Masked<'a> {
     let (start, end, stride) = (columns.starts[group], columns.starts[group + 1], columns.stride);
     let words = &columns.words[start * stride..end * stride];
-    Masked::new(words, stride, end - start, words.get(g..).unwrap_or_default(), stride)
+    let masks_of_group = masks.words.get(start * masks.step..).unwrap_or_default();
+    Masked::new(words, stride, end - start, masks_of_group, masks.step)
 }
 
 /// By how much the classes differ in a block of a row of single counts.
@@ -507,11 +537,17 @@ fn difference_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
 
 /// Counts a row of differences between two classes.
 #[inline(always)]
-fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: usize, row: &mut [L]) {
+fn count_difference<P: Popcount, L: Lane>(
+    shape: Shape,
+    columns: &Columns,
+    masks: Masks,
+    first: usize,
+    row: &mut [L],
+) {
     let n_blocks = shape.stride / BLOCK;
-    let (blocks, first) = (row.as_chunks_mut::<BLOCK>().0, g / BLOCK);
+    let blocks = row.as_chunks_mut::<BLOCK>().0;
     if let [Group { channel: 0, shift: 0, .. }, Group { channel: 1, shift: 0, .. }] = shape.groups {
-        let (one, two) = (masked(columns, g, 0), masked(columns, g, 1));
+        let (one, two) = (masked(columns, masks, 0), masked(columns, masks, 1));
         let mut block = first;
         while block + 2 <= n_blocks {
             let (one, two) = (P::count::<2>(&one, block), P::count::<2>(&two, block));
@@ -526,12 +562,12 @@ fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: us
     }
     let mut block = first;
     while block + 2 <= n_blocks {
-        let [one, two] = difference_in_planes::<P, L, 2>(shape, columns, g, block);
+        let [one, two] = difference_in_planes::<P, L, 2>(shape, columns, masks, block);
         (blocks[block], blocks[block + 1]) = (one, two);
         block += 2;
     }
     if block < n_blocks {
-        [blocks[block]] = difference_in_planes::<P, L, 1>(shape, columns, g, block);
+        [blocks[block]] = difference_in_planes::<P, L, 1>(shape, columns, masks, block);
     }
 }
 
@@ -539,7 +575,7 @@ fn count_difference<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, g: us
 fn difference_in_planes<P: Popcount, L: Lane, const N: usize>(
     shape: Shape,
     columns: &Columns,
-    g: usize,
+    masks: Masks,
     block: usize,
 ) -> [Block<L>; N] {
     let mut sums = [[L::default(); BLOCK]; N];
@@ -547,7 +583,7 @@ fn difference_in_planes<P: Popcount, L: Lane, const N: usize>(
         if columns.starts[group] == columns.starts[group + 1] {
             continue;
         }
-        let counts = P::count::<N>(&masked(columns, g, group), block);
+        let counts = P::count::<N>(&masked(columns, masks, group), block);
         for part in 0..N {
             for lane in 0..BLOCK {
                 let count = L::of_count(counts[part][lane], of.shift);

@@ -4,13 +4,15 @@
 //! ruled out, mostly by bounds already known. A test may split the cases although it tells no instances apart, if all
 //! that it tells apart was cancelled; then it is a split all the same, of a branch that costs nothing.
 
+use smallvec::smallvec;
+
 use super::super::problem::{Cases, Mass};
 use super::super::rebuild::Shape;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::NONE;
 use super::pairs::branch_costs;
-use super::search::{Ask, AtNode, DenseSearch};
+use super::search::{Ask, AtNode, Costs, DenseSearch};
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
@@ -60,9 +62,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let shape = self.shape(&at.node);
         let levels = Levels::new(depth, nodes);
         let costs = self.shallow(at)?;
-        let mut cutoffs = vec![0; levels.len()];
+        let mut cutoffs: Costs = smallvec![0; levels.len()];
         cutoffs[levels.top()] = cost + 1;
-        let ask = Ask { depth, levels, floors: vec![0; levels.len()], cutoffs };
+        let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         if depth > 2 {
             if !is_open {
                 self.open(at, &ask, None);
@@ -188,9 +190,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             return Ok(costs[nodes as usize] == cost);
         }
         let levels = Levels::new(depth, nodes);
-        let mut cutoffs = vec![0; levels.len()];
+        let mut cutoffs: Costs = smallvec![0; levels.len()];
         cutoffs[levels.top()] = cost + 1;
-        let ask = Ask { depth, levels, floors: vec![0; levels.len()], cutoffs };
+        let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         let mut at = self.nodes.take();
         self.root_node(ids.to_vec(), &mut at.node)?;
         let values = self.solve(&mut at, &ask, None, None, &cases.path)?;

@@ -3,6 +3,7 @@
 //! A node is asked for its least cost at each of its levels, with a cutoff per level: a value below its cutoff is exact, any
 //! other is a lower bound that is not below it.
 
+use smallvec::{SmallVec, smallvec};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -14,7 +15,7 @@ use super::instances::Instances;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{Node, Parent, leaf};
-use super::pairs::{BestStumps, Shape, Singles, SplitSingles, Stumps, branch_costs, depth_two_costs};
+use super::pairs::{BestStumps, Counted, Shape, Singles, SplitSingles, Stumps, branch_costs, depth_two_costs};
 use super::simd::Isa;
 use super::table::{Columns, Layout};
 use super::{Order, Switches};
@@ -91,7 +92,7 @@ pub(super) struct AtNode<L> {
 #[derive(Debug, Default)]
 pub(super) struct State<L> {
     /// The least costs known, by level: of a tree, or the cutoff.
-    pub(super) best: Vec<u64>,
+    pub(super) best: Costs,
     pub(super) bounds: RootBounds<L>,
     /// Whether the bounds are those of this node: they are not if it needed no roots.
     pub(super) has_bounds: bool,
@@ -108,6 +109,9 @@ pub(super) struct Cell<L> {
     /// Whether the buffers hold the smaller branch of the root at work, and whether its pairs are counted.
     is_open: bool,
     is_counted: bool,
+    /// Whether it was gathered; else `set` has its instances among those of the node.
+    is_compact: bool,
+    set: Vec<u32>,
     picked: Vec<u32>,
     starts: Vec<usize>,
     columns: Columns,
@@ -129,14 +133,17 @@ pub(super) struct Inherited<L> {
     before: Vec<L>,
 }
 
+/// A cost per level; few unless nodes are counted in deep trees.
+pub(super) type Costs = SmallVec<[u64; 4]>;
+
 /// What is asked of a node.
 #[derive(Debug, Clone)]
 pub(super) struct Ask {
     pub(super) depth: u32,
     pub(super) levels: Levels,
-    pub(super) cutoffs: Vec<u64>,
+    pub(super) cutoffs: Costs,
     /// What is known: no value is below.
-    pub(super) floors: Vec<u64>,
+    pub(super) floors: Costs,
 }
 
 /// A root that gave a better tree, with the levels and costs of its branches: of the true and of the false one.
@@ -192,7 +199,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         inherited: Option<&Inherited<L>>,
         watch: Option<&dyn Watch<L>>,
         path: &[u32],
-    ) -> Result<Vec<u64>, Stop> {
+    ) -> Result<Costs, Stop> {
         let costs = self.shallow(at)?;
         let cost = |level: usize| costs[ask.levels.nodes(ask.depth, level).min(3) as usize];
         at.state.best.clear();
@@ -459,8 +466,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         run: &Run<L>,
         root: usize,
         side: usize,
-        cutoffs: Vec<u64>,
-        floors: Vec<u64>,
+        cutoffs: Costs,
+        floors: Costs,
         cell: &mut Cell<L>,
     ) -> Result<(), Stop> {
         let raise = |values: &[u64]| {
@@ -483,10 +490,10 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         run: &Run<L>,
         root: usize,
         side: usize,
-        cutoffs: Vec<u64>,
-        floors: Vec<u64>,
+        cutoffs: Costs,
+        floors: Costs,
         cell: &mut Cell<L>,
-    ) -> Result<Vec<u64>, Stop> {
+    ) -> Result<Costs, Stop> {
         let node = run.node;
         let mut child = self.nodes.take();
         let mut picked = std::mem::take(&mut child.picked);
@@ -514,11 +521,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         picked: &[u32],
         path: &[u32],
         cell: &mut Cell<L>,
-    ) -> Result<Vec<u64>, Stop> {
+    ) -> Result<Costs, Stop> {
         let levels = ask.levels.len();
         let leaf = self.leaf_of(&child.node.starts);
         if ask.floors.iter().all(|&floor| leaf <= floor) {
-            return Ok(vec![leaf; levels]);
+            return Ok(smallvec![leaf; levels]);
         }
         // Nodes of equal cases are siblings' children at the soonest: before that bounds do better.
         let cached = (path.len() >= 2 && self.max_depth > 4).then(|| {
@@ -579,7 +586,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// What the cache knows, if that is enough for every level.
-    fn known(&self, cases: &Cases, ask: &Ask) -> Option<Vec<u64>> {
+    fn known(&self, cases: &Cases, ask: &Ask) -> Option<Costs> {
         let of = |level: usize| {
             let known = self.cache.get(cases, ask.depth, ask.levels.nodes(ask.depth, level))?;
             (known.exact || known.cost >= ask.cutoffs[level]).then_some(known.cost)
@@ -589,9 +596,16 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// Gathers the smaller branch, and counts single tests in both.
     fn open_cell(&self, node: &Node<L>, shape: Shape, root: usize, small: usize, cell: &mut Cell<L>) {
-        node.pick(root, small == 1, &mut cell.picked, &mut cell.starts);
         (cell.is_open, cell.is_counted) = (true, false);
-        cell.columns.gather(self.isa, &node.rows, node.layout, &cell.picked, &cell.starts);
+        let passing = node.passing[root].get();
+        let picked = if small == 1 { passing } else { node.mass - passing }.min(node.ids.len() as u64);
+        cell.is_compact = pays_to_gather(node, picked);
+        if cell.is_compact {
+            node.pick(root, small == 1, &mut cell.picked, &mut cell.starts);
+            cell.columns.gather(self.isa, &node.rows, node.layout, &cell.picked, &cell.starts);
+        } else {
+            node.select(root, small == 1, &mut cell.set);
+        }
         cell.pairs.grow(shape.n_cells());
         self.isa.run(SplitSingles {
             shape,
@@ -635,7 +649,10 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let two_stumps = matches!(run.branch, Levels::Free) && self.problem.node_penalty == 0 && shape.min_leaf <= 1;
         let least = self.isa.run(BestStumps {
             shape,
-            count: (!cell.is_counted).then_some(&cell.columns),
+            count: (!cell.is_counted).then_some(match cell.is_compact {
+                true => Counted { columns: &cell.columns, set: None },
+                false => Counted { columns: &node.columns, set: Some(&cell.set) },
+            }),
             pairs: &mut cell.pairs,
             whole: (side != small).then_some(if shape.by_difference() { &node.differences } else { &node.pairs }),
             singles,
@@ -669,6 +686,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 }
 
+/// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles, about).
+fn pays_to_gather<L: Lane>(node: &Node<L>, picked: u64) -> bool {
+    let (words, stride) = (node.columns.n_words() as u64, node.layout.stride() as u64);
+    let gathered = picked / 32 + node.starts.len() as u64 / 2;
+    let saved = words.saturating_sub(gathered) * stride * (stride + 16) / 32 * 3 / 2;
+    let lanes = node.layout.lanes as u64;
+    saved > picked * (8 + lanes) + gathered * (100 + 50 * lanes)
+}
+
 /// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter. `pairs` are pairs of
 /// levels of the true and the false branch, with what their costs together must be below.
 fn wanted<L: Lane>(
@@ -677,9 +703,9 @@ fn wanted<L: Lane>(
     root: usize,
     side: usize,
     pairs: impl Iterator<Item = ((usize, usize), u64)>,
-) -> Option<(Vec<u64>, Vec<u64>)> {
-    let floors: Vec<u64> = (0..branch.len()).map(|level| state.bounds.of(side, level, root)).collect();
-    let mut cutoffs = vec![0; branch.len()];
+) -> Option<(Costs, Costs)> {
+    let floors: Costs = (0..branch.len()).map(|level| state.bounds.of(side, level, root)).collect();
+    let mut cutoffs: Costs = smallvec![0; branch.len()];
     for ((one, zero), cutoff) in pairs {
         let (mine, other) = if side == 1 { (one, zero) } else { (zero, one) };
         cutoffs[mine] = cutoffs[mine].max(cutoff.saturating_sub(state.bounds.of(1 - side, other, root)));
