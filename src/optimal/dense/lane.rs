@@ -17,8 +17,10 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
     fn get(self) -> u64;
     /// A count of cases, each of mass `1 << shift`.
     fn of_count(count: u32, shift: u32) -> Self;
-    /// A difference of counts of cases, each of mass 1.
-    fn of_difference(one: u32, two: u32) -> Self;
+    /// Whether a mass may not fit into 32 bits.
+    const WIDE: bool;
+    /// A difference of masses that fits, given in 32 bits, signed.
+    fn of_difference(difference: u32) -> Self;
     /// The sum, where it is known to fit.
     fn plus(self, other: Self) -> Self;
     /// The difference, where it is known not to be negative.
@@ -47,6 +49,7 @@ macro_rules! lane {
     ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
         impl Lane for $int {
             const MAX: Self = <$int>::MAX;
+            const WIDE: bool = size_of::<$int>() > 4;
             const MOST: Self = <$signed>::MAX as $int;
             const LEAST: Self = <$signed>::MIN as $int;
             #[inline(always)]
@@ -63,8 +66,8 @@ macro_rules! lane {
                 $of_count(count, shift)
             }
             #[inline(always)]
-            fn of_difference(one: u32, two: u32) -> Self {
-                $of_difference(one, two)
+            fn of_difference(difference: u32) -> Self {
+                $of_difference(difference)
             }
             // Wrapping, because the padding of a row holds anything; sums of masses never wrap.
             #[inline(always)]
@@ -99,7 +102,7 @@ lane!(
     // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
     // instead of the sum. Capping is part of the instruction that narrows.
     u16, i16, |count: u32, shift| count.wrapping_shl(shift).min(u16::MAX.into()) as u16,
-        |one: u32, two: u32| (one as i32 - two as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16,
+        |difference: u32| (difference as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16,
     {
         #[inline(always)]
         fn greatest<P: Popcount>(block: &[u16; BLOCK]) -> u16 {
@@ -110,7 +113,7 @@ lane!(
             P::least(&block.map(|x| x as i16)) as u16
         }
     };
-    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |one: u32, two: u32| one.wrapping_sub(two), {};
+    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |difference| difference, {};
     u64, i64, |count: u32, shift| u64::from(count).wrapping_shl(shift),
-        |one: u32, two: u32| u64::from(one).wrapping_sub(two.into()), {}
+        |difference: u32| i64::from(difference as i32) as u64, {}
 );

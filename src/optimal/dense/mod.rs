@@ -1,7 +1,7 @@
 //! The fast search: all pair counts of a node in a matrix, counted sixteen columns at a time.
 //!
-//! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` finds
-//! trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` puts them together, and
+//! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` and `tiles`
+//! find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` puts them together, and
 //! `rebuild` finds the canonical tree. `simd` compiles the hot loops for several instruction sets.
 
 mod aligned;
@@ -15,6 +15,7 @@ mod rebuild;
 mod search;
 mod simd;
 mod table;
+mod tiles;
 
 use std::sync::Mutex;
 

@@ -7,9 +7,10 @@
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
-use super::pairs::{CountPairs, Differences, Shape, Singles};
+use super::pairs::{CountPairs, Shape, Singles};
 use super::simd::{BLOCK, Isa, Kernel, Popcount};
 use super::table::{Columns, Layout, Rows};
+use super::tiles::Differences;
 use crate::budget::{Stop, Ticker};
 
 /// No test, no position.
@@ -178,15 +179,15 @@ impl<L: Lane> Node<L> {
         let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
         self.pairs.grow(shape.n_pairs());
         isa.run(CountPairs { shape, columns: &self.columns, live: &self.live, pairs: &mut self.pairs, ticker })?;
-        if shape.by_difference() {
-            let differences = &mut self.differences;
-            differences.grow(shape.n_cells());
-            isa.run(Differences { shape, live: &self.live, pairs: &self.pairs, differences });
-        }
         // Positions without a test pass nothing, in their rows as in their columns.
         let row = shape.row();
         for position in (0..shape.stride).filter(|&position| self.origin[position] == NONE) {
             self.pairs[position * row..(position + 1) * row].fill(L::default());
+        }
+        if shape.by_difference() {
+            let differences = &mut self.differences;
+            differences.grow(shape.n_cells());
+            isa.run(Differences { shape, pairs: &self.pairs, differences });
         }
         let Singles { true_side, false_side } = &mut self.singles;
         true_side.fill_with(row, L::default());

@@ -12,6 +12,7 @@ use super::instances::Group;
 use super::lane::Lane;
 use super::simd::{BLOCK, Kernel, Masked, Popcount};
 use super::table::Columns;
+use super::tiles::{Extremes, n_cells};
 use crate::budget::{Stop, Ticker};
 
 /// The sizes that pair counts have in common.
@@ -53,7 +54,7 @@ impl Shape<'_> {
 
     /// The size of the matrix that trees of depth two are found from.
     pub(super) fn n_cells(self) -> usize {
-        if self.by_difference() { self.stride * self.stride } else { self.n_pairs() }
+        if self.by_difference() { n_cells(self.stride) } else { self.n_pairs() }
     }
 }
 
@@ -137,17 +138,8 @@ impl<L: Lane> Kernel for SplitSingles<'_, L> {
 pub(super) struct Stumps<L> {
     pub(super) true_side: Aligned<L>,
     pub(super) false_side: Aligned<L>,
-    extremes: Extremes<L>,
+    pub(super) extremes: Extremes<L>,
     masks: Vec<u32>,
-}
-
-/// Per test: by how much the classes differ where it passes, and the extremes over other tests of how much they differ
-/// where both pass, and where the other passes alone.
-#[derive(Debug, Default)]
-struct Extremes<L> {
-    single: Aligned<L>,
-    /// By test, in blocks: greatest and least of both, greatest and least of the other alone.
-    of: Aligned<L>,
 }
 
 /// Counts a matrix of pairs.
@@ -366,151 +358,11 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     }
 }
 
-impl<L: Lane> BestStumps<'_, '_, L> {
-    /// For two classes and no least size. Let a cell hold n cases, and one class d more than the other: a leaf errs on
-    /// (n - |d|) / 2 of them. In the branch where g passes the cells of a stump on h have differences d and D - d, D
-    /// being that of the branch: |d| + |D - d| is the greater of |D| and |2d - D|, so only the greatest and the least d
-    /// over all h can give the best stump. One matrix of differences is all that is needed, and two operations a side.
-    #[inline(always)]
-    fn by_difference<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
-        let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
-        let stride = shape.stride;
-        let n_blocks = stride / BLOCK;
-        let Stumps { true_side, false_side, extremes: Extremes { single, of }, masks } = stumps;
-        masks.resize(count.map_or(0, |counted| counted.columns.n_words()), 0);
-        true_side.fill_with(stride, L::MAX);
-        false_side.fill_with(stride, L::MAX);
-        single.fill_with(stride, L::default());
-        of.grow(4 * stride);
-        let single = &mut single.as_chunks_mut::<BLOCK>().0[..n_blocks];
-        let of = &mut of.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<4>().0[..n_blocks];
-        of.fill([[L::LEAST; BLOCK], [L::MOST; BLOCK], [L::LEAST; BLOCK], [L::MOST; BLOCK]]);
-        for (block, single) in single.iter_mut().enumerate() {
-            *single = difference_of(&singles.true_side, block);
-        }
-        // Whatever passes a test or does not is all.
-        let all = single[0][0].plus(difference_of(&singles.false_side, 0)[0]);
-        let n_words = count.map_or(0, |counted| counted.columns.n_words());
-        let mut least = u64::MAX;
-        for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
-            let start = rows[0] as usize / BLOCK;
-            let (single, of) = (&single[start..], &mut of[start..]);
-            for &g in rows {
-                let g = g as usize;
-                let row = g * stride..(g + 1) * stride;
-                if let Some(counted) = count {
-                    let masks = counted.passing(g, masks);
-                    count_difference::<P, L>(shape, counted.columns, masks, start, &mut pairs[row.clone()]);
-                }
-                let part = &pairs[row.clone()].as_chunks::<BLOCK>().0[start..];
-                let rest = match whole {
-                    Some(whole) if REST => &whole[row].as_chunks::<BLOCK>().0[start..],
-                    _ => part,
-                };
-                let lane = g % BLOCK;
-                let extremes = extremes_of_row::<P, L, REST>(part, rest, single, of, lane);
-                for (of, extreme) in of[0].iter_mut().zip(extremes) {
-                    of[lane] = extreme;
-                }
-            }
-            // All pairs of these tests are in.
-            let (d, in_true) = (single[0], mass_of(&singles.true_side, start));
-            let in_false = mass_of(&singles.false_side, start);
-            let [a, b, c, e] = of[0];
-            let (true_side, false_side) = (&mut true_side[start * BLOCK..], &mut false_side[start * BLOCK..]);
-            let mut sums = [L::MAX; BLOCK];
-            for lane in 0..BLOCK {
-                let on_true = in_true[lane].minus(spread(d[lane], a[lane], b[lane])).halved();
-                let on_false = in_false[lane].minus(spread(all.minus(d[lane]), c[lane], e[lane])).halved();
-                (true_side[lane], false_side[lane]) = (on_true, on_false);
-                sums[lane] = on_true.plus(on_false);
-            }
-            least = least.min(smallest(&sums).get());
-            if enough.is_some_and(|enough| least <= enough) {
-                break;
-            }
-            ticker.tick(rows.len() * (stride - start * BLOCK) * (n_words + 4) / BLOCK)?;
-        }
-        Ok(least)
-    }
-}
-
-/// The extremes for the test in lane `lane` of the first block, over its whole row; those of the other tests take in its
-/// column.
-#[inline(always)]
-fn extremes_of_row<P: Popcount, L: Lane, const REST: bool>(
-    part: &[Block<L>],
-    rest: &[Block<L>],
-    single: &[Block<L>],
-    of: &mut [[Block<L>; 4]],
-    lane: usize,
-) -> [L; 4] {
-    let n = part.len();
-    let (rest, single, of) = (&rest[..n], &single[..n], &mut of[..n]);
-    let d_g = single[0][lane];
-    let (mut both_most, mut both_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
-    let (mut only_most, mut only_least) = ([L::LEAST; BLOCK], [L::MOST; BLOCK]);
-    for block in 0..n {
-        // Copies, so that the compiler need not ask whether what is written overlaps what is read.
-        let (part, rest, single) = (part[block], rest[block], single[block]);
-        let [mut a, mut b, mut c, mut d] = of[block];
-        for lane in 0..BLOCK {
-            let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
-            let only_h = single[lane].minus(both);
-            let only_g = d_g.minus(both);
-            both_most[lane] = both_most[lane].greater(both);
-            both_least[lane] = both_least[lane].lesser(both);
-            only_most[lane] = only_most[lane].greater(only_h);
-            only_least[lane] = only_least[lane].lesser(only_h);
-            a[lane] = a[lane].greater(both);
-            b[lane] = b[lane].lesser(both);
-            c[lane] = c[lane].greater(only_g);
-            d[lane] = d[lane].lesser(only_g);
-        }
-        of[block] = [a, b, c, d];
-    }
-    let [a, b, c, d] = of[0];
-    [
-        L::greatest::<P>(&both_most).greater(a[lane]),
-        L::least::<P>(&both_least).lesser(b[lane]),
-        L::greatest::<P>(&only_most).greater(c[lane]),
-        L::least::<P>(&only_least).lesser(d[lane]),
-    ]
-}
-
-/// The mass of both classes in a block of a row of single counts.
-#[inline(always)]
-fn mass_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
-    let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
-    let mut mass = [L::default(); BLOCK];
-    for lane in 0..BLOCK {
-        mass[lane] = row[lane].plus(row[BLOCK + lane]);
-    }
-    mass
-}
-
-/// The greatest |both| + |d - both|, given the extremes of both.
-#[inline(always)]
-fn spread<L: Lane>(d: L, most: L, least: L) -> L {
-    let zero = L::default();
-    let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
-    d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))
-}
-
 #[inline(always)]
 fn lanes_of<L: Lane>(counts: &[u32; BLOCK]) -> Block<L> {
     let mut lanes = [L::default(); BLOCK];
     for lane in 0..BLOCK {
         lanes[lane] = L::of_count(counts[lane], 0);
-    }
-    lanes
-}
-
-#[inline(always)]
-fn differences_of<L: Lane>(one: &[u32; BLOCK], two: &[u32; BLOCK]) -> Block<L> {
-    let mut lanes = [L::default(); BLOCK];
-    for lane in 0..BLOCK {
-        lanes[lane] = L::of_difference(one[lane], two[lane]);
     }
     lanes
 }
@@ -524,105 +376,6 @@ fn masked<'a>(columns: &'a Columns, masks: Masks<'a>, group: usize) -> Masked<'a
     Masked::new(words, stride, end - start, masks_of_group, masks.step)
 }
 
-/// By how much the classes differ in a block of a row of single counts.
-#[inline(always)]
-fn difference_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
-    let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
-    let mut difference = [L::default(); BLOCK];
-    for lane in 0..BLOCK {
-        difference[lane] = row[lane].minus(row[BLOCK + lane]);
-    }
-    difference
-}
-
-/// Counts a row of differences between two classes.
-#[inline(always)]
-fn count_difference<P: Popcount, L: Lane>(
-    shape: Shape,
-    columns: &Columns,
-    masks: Masks,
-    first: usize,
-    row: &mut [L],
-) {
-    let n_blocks = shape.stride / BLOCK;
-    let blocks = row.as_chunks_mut::<BLOCK>().0;
-    if let [Group { channel: 0, shift: 0, .. }, Group { channel: 1, shift: 0, .. }] = shape.groups {
-        let (one, two) = (masked(columns, masks, 0), masked(columns, masks, 1));
-        let mut block = first;
-        while block + 2 <= n_blocks {
-            let (one, two) = (P::count::<2>(&one, block), P::count::<2>(&two, block));
-            blocks[block] = differences_of(&one[0], &two[0]);
-            blocks[block + 1] = differences_of(&one[1], &two[1]);
-            block += 2;
-        }
-        if block < n_blocks {
-            blocks[block] = differences_of(&P::count::<1>(&one, block)[0], &P::count::<1>(&two, block)[0]);
-        }
-        return;
-    }
-    let mut block = first;
-    while block + 2 <= n_blocks {
-        let [one, two] = difference_in_planes::<P, L, 2>(shape, columns, masks, block);
-        (blocks[block], blocks[block + 1]) = (one, two);
-        block += 2;
-    }
-    if block < n_blocks {
-        [blocks[block]] = difference_in_planes::<P, L, 1>(shape, columns, masks, block);
-    }
-}
-
-#[inline(always)]
-fn difference_in_planes<P: Popcount, L: Lane, const N: usize>(
-    shape: Shape,
-    columns: &Columns,
-    masks: Masks,
-    block: usize,
-) -> [Block<L>; N] {
-    let mut sums = [[L::default(); BLOCK]; N];
-    for (group, of) in shape.groups.iter().enumerate() {
-        if columns.starts[group] == columns.starts[group + 1] {
-            continue;
-        }
-        let counts = P::count::<N>(&masked(columns, masks, group), block);
-        for part in 0..N {
-            for lane in 0..BLOCK {
-                let count = L::of_count(counts[part][lane], of.shift);
-                let sum = &mut sums[part][lane];
-                *sum = if of.channel == 0 { sum.plus(count) } else { sum.minus(count) };
-            }
-        }
-    }
-    sums
-}
-
-/// Takes the differences between two classes from a matrix of pair counts.
-pub(super) struct Differences<'a, L> {
-    pub(super) shape: Shape<'a>,
-    pub(super) live: &'a [u32],
-    pub(super) pairs: &'a [L],
-    pub(super) differences: &'a mut [L],
-}
-
-impl<L: Lane> Kernel for Differences<'_, L> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<P: Popcount>(self) {
-        let Differences { shape, live, pairs, differences } = self;
-        for &g in live {
-            let (g, start) = (g as usize, g as usize / BLOCK);
-            let from = &pairs[g * shape.row()..(g + 1) * shape.row()].as_chunks::<BLOCK>().0.as_chunks::<2>().0[start..];
-            let to = &mut differences[g * shape.stride..(g + 1) * shape.stride].as_chunks_mut::<BLOCK>().0[start..];
-            for (to, from) in to.iter_mut().zip(from) {
-                let [one, two] = *from;
-                for lane in 0..BLOCK {
-                    to[lane] = one[lane].minus(two[lane]);
-                }
-            }
-        }
-    }
-}
-
 /// The pairs of one test g with all tests from `start` on.
 struct Row<'a, L> {
     shape: Shape<'a>,
@@ -632,7 +385,7 @@ struct Row<'a, L> {
     g: usize,
 }
 
-type Block<L> = [L; BLOCK];
+pub(super) type Block<L> = [L; BLOCK];
 
 #[inline(always)]
 fn blocks<L>(row: &[L]) -> &[Block<L>] {
@@ -640,7 +393,7 @@ fn blocks<L>(row: &[L]) -> &[Block<L>] {
 }
 
 #[inline(always)]
-fn smallest<L: Lane>(block: &Block<L>) -> L {
+pub(super) fn smallest<L: Lane>(block: &Block<L>) -> L {
     let mut least = block[0];
     for lane in 1..BLOCK {
         least = least.min(block[lane]);

@@ -52,10 +52,36 @@ impl<'a> Masked<'a> {
     }
 }
 
+/// 16 lines of 16 numbers.
+pub(in crate::optimal) type Tile<L> = [[L; BLOCK]; BLOCK];
+
+/// The columns of a block, word by word, each with its masks.
+#[inline(always)]
+fn columns_of<'a>(
+    words: &'a [u32],
+    stride: usize,
+    masks: &'a [[u32; BLOCK]],
+    block: usize,
+) -> impl Iterator<Item = (&'a [u32; BLOCK], &'a [u32; BLOCK])> {
+    let column = move |word: &'a [u32]| word[block * BLOCK..].first_chunk::<BLOCK>().expect("words are whole blocks");
+    words.chunks_exact(stride).map(column).zip(masks)
+}
+
 /// What compilers do not find by themselves.
 pub(in crate::optimal) trait Popcount {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
+
+    /// Adds to a tile the number of bits that each of 16 masks shares with each of the 16 columns of a block, `words` being
+    /// those of the columns and a mask of 16 words for each: subtracted if `of.0`, and times `1 << of.1`.
+    fn add_tile(
+        words: &[u32],
+        stride: usize,
+        masks: &[[u32; BLOCK]],
+        block: usize,
+        of: (bool, u32),
+        tile: &mut Tile<u32>,
+    );
 
     /// The greatest of 16 signed numbers.
     #[inline(always)]
@@ -75,6 +101,25 @@ pub(super) struct Portable;
 
 impl Popcount for Portable {
     #[inline(always)]
+    fn add_tile(
+        words: &[u32],
+        stride: usize,
+        masks: &[[u32; BLOCK]],
+        block: usize,
+        (negative, shift): (bool, u32),
+        tile: &mut Tile<u32>,
+    ) {
+        for (column, masks) in columns_of(words, stride, masks, block) {
+            for (line, &mask) in tile.iter_mut().zip(masks) {
+                for lane in 0..BLOCK {
+                    let count = (column[lane] & mask).count_ones() << shift;
+                    line[lane] = if negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
         let mut counts = [[0; BLOCK]; N];
         for word in 0..masked.n_words {
@@ -89,6 +134,40 @@ impl Popcount for Portable {
     }
 }
 
+/// How many words of byte counts add up as bytes: times 8 bits that stays below 256.
+#[cfg(target_arch = "x86_64")]
+const MOST: usize = 31;
+
+/// The bits of each byte.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn byte_counts(bytes: __m256i) -> __m256i {
+    // SAFETY: the caller has the instructions.
+    unsafe {
+        let table = _mm256_setr_epi8(
+            0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
+        );
+        let low = _mm256_set1_epi8(15);
+        let high = _mm256_and_si256(_mm256_srli_epi16::<4>(bytes), low);
+        let of_low = _mm256_shuffle_epi8(table, _mm256_and_si256(bytes, low));
+        _mm256_add_epi8(of_low, _mm256_shuffle_epi8(table, high))
+    }
+}
+
+/// The sum of the four bytes of each word.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn sum_of_bytes(bytes: __m256i) -> __m256i {
+    // SAFETY: the caller has the instructions.
+    unsafe { _mm256_madd_epi16(_mm256_maddubs_epi16(bytes, _mm256_set1_epi8(1)), _mm256_set1_epi16(1)) }
+}
+
 /// Counts of nibbles by table look-up, added up as bytes for as long as they cannot overflow.
 #[cfg(target_arch = "x86_64")]
 pub(super) struct ByNibble;
@@ -96,15 +175,51 @@ pub(super) struct ByNibble;
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByNibble {
     #[inline(always)]
+    fn add_tile(
+        words: &[u32],
+        stride: usize,
+        masks: &[[u32; BLOCK]],
+        block: usize,
+        (negative, shift): (bool, u32),
+        tile: &mut Tile<u32>,
+    ) {
+        const LINES: usize = 4; // as many as there are registers for
+        // SAFETY: as below.
+        unsafe {
+            let shift = _mm_cvtsi32_si128(shift as i32);
+            for (part, lines) in tile.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
+                let mut counts = [[_mm256_setzero_si256(); 2]; LINES];
+                let chunks = words.chunks(MOST * stride).zip(masks.chunks(MOST));
+                for (words, masks) in chunks {
+                    let mut bytes = [[_mm256_setzero_si256(); 2]; LINES];
+                    for (column, masks) in columns_of(words, stride, masks, block) {
+                        let halves = [0, 8].map(|at| _mm256_loadu_si256(column.as_ptr().add(at).cast()));
+                        for (bytes, &mask) in bytes.iter_mut().zip(&masks[part * LINES..]) {
+                            let mask = _mm256_set1_epi32(mask as i32);
+                            for (bytes, half) in bytes.iter_mut().zip(halves) {
+                                *bytes = _mm256_add_epi8(*bytes, byte_counts(_mm256_and_si256(half, mask)));
+                            }
+                        }
+                    }
+                    for (counts, bytes) in counts.as_flattened_mut().iter_mut().zip(bytes.as_flattened()) {
+                        *counts = _mm256_add_epi32(*counts, sum_of_bytes(*bytes));
+                    }
+                }
+                for (half, counts) in lines.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(counts.as_flattened()) {
+                    let (counts, half) = (_mm256_sll_epi32(*counts, shift), half.as_mut_ptr().cast());
+                    let before = _mm256_loadu_si256(half);
+                    let after = if negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
+                    _mm256_storeu_si256(half, after);
+                }
+            }
+        }
+    }
+
+    #[inline(always)]
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
-        const MOST: usize = 31; // times 8 bits stays below 256
         // SAFETY: only run in a function compiled for AVX2, which `Isa::run` calls if the processor has it. An array of
         // 16 words is two registers.
         unsafe {
-            let table = _mm256_setr_epi8(
-                0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4,
-            );
-            let (low, ones) = (_mm256_set1_epi8(15), _mm256_set1_epi8(1));
             let mut counts = [[_mm256_setzero_si256(); 2]; N];
             let mut start = 0;
             while start < masked.n_words {
@@ -116,17 +231,12 @@ impl Popcount for ByNibble {
                         let mask = _mm256_set1_epi32(mask as i32);
                         for (half, bytes) in bytes.iter_mut().enumerate() {
                             let column = _mm256_loadu_si256(column.as_ptr().add(8 * half).cast());
-                            let both = _mm256_and_si256(column, mask);
-                            let high = _mm256_and_si256(_mm256_srli_epi16::<4>(both), low);
-                            let of_low = _mm256_shuffle_epi8(table, _mm256_and_si256(both, low));
-                            let of_both = _mm256_add_epi8(of_low, _mm256_shuffle_epi8(table, high));
-                            *bytes = _mm256_add_epi8(*bytes, of_both);
+                            *bytes = _mm256_add_epi8(*bytes, byte_counts(_mm256_and_si256(column, mask)));
                         }
                     }
                 }
                 for (counts, bytes) in counts.as_flattened_mut().iter_mut().zip(bytes.as_flattened()) {
-                    let pairs = _mm256_maddubs_epi16(*bytes, ones);
-                    *counts = _mm256_add_epi32(*counts, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1)));
+                    *counts = _mm256_add_epi32(*counts, sum_of_bytes(*bytes));
                 }
                 start = end;
             }
@@ -169,6 +279,35 @@ pub(super) struct ByWord;
 
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByWord {
+    #[inline(always)]
+    fn add_tile(
+        words: &[u32],
+        stride: usize,
+        masks: &[[u32; BLOCK]],
+        block: usize,
+        (negative, shift): (bool, u32),
+        tile: &mut Tile<u32>,
+    ) {
+        // SAFETY: as below.
+        unsafe {
+            let mut counts = [_mm512_setzero_si512(); BLOCK];
+            for (column, masks) in columns_of(words, stride, masks, block) {
+                let column = _mm512_loadu_si512(column.as_ptr().cast());
+                for (counts, &mask) in counts.iter_mut().zip(masks) {
+                    let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
+                    *counts = _mm512_add_epi32(*counts, _mm512_popcnt_epi32(both));
+                }
+            }
+            let shift = _mm_cvtsi32_si128(shift as i32);
+            for (line, counts) in tile.iter_mut().zip(counts) {
+                let (counts, line) = (_mm512_sll_epi32(counts, shift), line.as_mut_ptr().cast());
+                let before = _mm512_loadu_si512(line);
+                let after = if negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
+                _mm512_storeu_si512(line, after);
+            }
+        }
+    }
+
     #[inline(always)]
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
         // SAFETY: only run in a function compiled for AVX-512, which `Isa::run` calls if the processor has it. An array
