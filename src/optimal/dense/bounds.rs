@@ -17,6 +17,8 @@
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::aligned::Aligned;
 use super::lane::Lane;
 use super::levels::Levels;
@@ -117,34 +119,48 @@ impl<L: Lane> Spread<'_, L> {
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
         let branch_levels = bounds.sides[0].len() / stride;
         let [on_false, on_true] = &mut bounds.sides;
+        let levels = (0..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
+        let levels: SmallVec<[(usize, L, L); 4]> = levels.collect();
         for start in (0..stride).step_by(BLOCK) {
-            let mass = Overlap::of(shape, classes.clone(), (totals, passing, both), root, start);
-            let count = if SUBSETS { Overlap::of(shape, cases.clone(), (totals, passing, both), root, start) } else { mass };
-            for level in 0..branch_levels {
-                let (v1, v0) = (on_true[level * stride + root], on_false[level * stride + root]);
+            // What is on one side of the root but not on one side of another test, by side of the root and of the test.
+            let mass = Overlap::of(shape, classes.clone(), (totals, passing, both), root, start).differences();
+            let [[f_f, f_t], [t_f, t_t]] = mass;
+            let mut allowed = [[[true; BLOCK]; 2]; 2];
+            if SUBSETS {
+                let count = Overlap::of(shape, cases.clone(), (totals, passing, both), root, start);
+                allowed = count.is_subset();
+            }
+            for &(level, v1, v0) in &levels {
                 let at = level * stride + start;
+                let mut on_false_side = *blocks(&on_false[at..]);
+                let mut on_true_side = *blocks(&on_true[at..]);
                 for lane in 0..BLOCK {
-                    // What is on one side of the root but not on one side of h: only_f[side of the root][side of h].
-                    let (h, t) = (mass.h[lane], mass.both[lane]);
-                    let neither = mass.all.minus(mass.f).minus(h.minus(t));
+                    let none = L::default();
                     let mut from = [
-                        [v0.minus_floored(h.minus(t)), v0.minus_floored(neither)],
-                        [v1.minus_floored(t), v1.minus_floored(mass.f.minus(t))],
+                        v0.minus_floored(f_f[lane]),
+                        v1.minus_floored(t_f[lane]),
+                        v0.minus_floored(f_t[lane]),
+                        v1.minus_floored(t_t[lane]),
                     ];
                     if SUBSETS {
-                        let (h, t, none) = (count.h[lane], count.both[lane], L::default());
-                        let neither = count.all.minus(count.f).minus(h.minus(t));
-                        let only_h = [[count.f.minus(t), t], [neither, h.minus(t)]];
-                        for (from, only_h) in from.as_flattened_mut().iter_mut().zip(only_h.as_flattened()) {
-                            *from = if *only_h == none { *from } else { none };
-                        }
+                        from[0] = if allowed[0][0][lane] { from[0] } else { none };
+                        from[1] = if allowed[1][0][lane] { from[1] } else { none };
+                        from[2] = if allowed[0][1][lane] { from[2] } else { none };
+                        from[3] = if allowed[1][1][lane] { from[3] } else { none };
                     }
-                    on_false[at + lane] = on_false[at + lane].max(from[0][0]).max(from[1][0]);
-                    on_true[at + lane] = on_true[at + lane].max(from[0][1]).max(from[1][1]);
+                    on_false_side[lane] = on_false_side[lane].max(from[0]).max(from[1]);
+                    on_true_side[lane] = on_true_side[lane].max(from[2]).max(from[3]);
                 }
+                on_false[at..at + BLOCK].copy_from_slice(&on_false_side);
+                on_true[at..at + BLOCK].copy_from_slice(&on_true_side);
             }
         }
     }
+}
+
+#[inline(always)]
+fn blocks<L>(from: &[L]) -> &[L; BLOCK] {
+    from.first_chunk().expect("rows are whole blocks")
 }
 
 /// Masses or numbers of cases: of all, on the true side of a root, of a block of other tests, of both.
@@ -177,6 +193,36 @@ impl<L: Lane> Overlap<L> {
             }
         }
         overlap
+    }
+
+    /// What is on one side of the root but not on one side of the other test: `[side of the root][side of the test]`.
+    #[inline(always)]
+    fn differences(&self) -> [[[L; BLOCK]; 2]; 2] {
+        let mut only = [[[L::default(); BLOCK]; 2]; 2];
+        for lane in 0..BLOCK {
+            let (h, t) = (self.h[lane], self.both[lane]);
+            let only_h = h.minus(t);
+            only[0][0][lane] = only_h;
+            only[0][1][lane] = self.all.minus(self.f).minus(only_h);
+            only[1][0][lane] = t;
+            only[1][1][lane] = self.f.minus(t);
+        }
+        only
+    }
+
+    /// Whether one side of the other test has only cases of one side of the root.
+    #[inline(always)]
+    fn is_subset(&self) -> [[[bool; BLOCK]; 2]; 2] {
+        let (mut subset, none) = ([[[false; BLOCK]; 2]; 2], L::default());
+        for lane in 0..BLOCK {
+            let (h, t) = (self.h[lane], self.both[lane]);
+            let only_h = h.minus(t);
+            subset[0][0][lane] = self.f.minus(t) == none;
+            subset[0][1][lane] = t == none;
+            subset[1][0][lane] = self.all.minus(self.f).minus(only_h) == none;
+            subset[1][1][lane] = only_h == none;
+        }
+        subset
     }
 }
 

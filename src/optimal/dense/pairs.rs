@@ -120,15 +120,17 @@ impl<L: Lane> Kernel for SplitSingles<'_, L> {
             let channel = block % shape.channels;
             let on_root = singles[shape.slot(channel, root)];
             let off_root = totals[channel].minus(on_root);
-            let at = |row: &[L]| *row[start..].first_chunk::<BLOCK>().expect("rows are whole blocks");
-            let (both, single) = (at(both), at(singles));
+            let both: Block<L> = blocks(both)[block];
+            let (mut only, mut rest, mut neither) = (blocks(singles)[block], both, both);
             for lane in 0..BLOCK {
-                let only = single[lane].minus(both[lane]);
-                tt[start + lane] = both[lane];
-                tf[start + lane] = on_root.minus(both[lane]);
-                ft[start + lane] = only;
-                ff[start + lane] = off_root.minus(only);
+                only[lane] = only[lane].minus(both[lane]);
+                rest[lane] = on_root.minus(both[lane]);
+                neither[lane] = off_root.minus(only[lane]);
             }
+            tt[start..start + BLOCK].copy_from_slice(&both);
+            tf[start..start + BLOCK].copy_from_slice(&rest);
+            ft[start..start + BLOCK].copy_from_slice(&only);
+            ff[start..start + BLOCK].copy_from_slice(&neither);
         }
     }
 }

@@ -55,16 +55,26 @@ impl<'a> Masked<'a> {
 /// 16 lines of 16 numbers.
 pub(in crate::optimal) type Tile<L> = [[L; BLOCK]; BLOCK];
 
-/// The columns of a block, word by word, each with its masks.
-#[inline(always)]
-fn columns_of<'a>(
-    words: &'a [u32],
-    stride: usize,
-    masks: &'a [[u32; BLOCK]],
-    block: usize,
-) -> impl Iterator<Item = (&'a [u32; BLOCK], &'a [u32; BLOCK])> {
-    let column = move |word: &'a [u32]| word[block * BLOCK..].first_chunk::<BLOCK>().expect("words are whole blocks");
-    words.chunks_exact(stride).map(column).zip(masks)
+/// The columns of a block, word by word, each with 16 masks: what a tile is counted from.
+pub(in crate::optimal) struct MaskedTile<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) masks: &'a [[u32; BLOCK]],
+    pub(super) stride: usize,
+    pub(super) block: usize,
+    /// Whether to subtract counts.
+    pub(super) negative: bool,
+}
+
+impl MaskedTile<'_> {
+    #[inline(always)]
+    fn words(&self) -> impl Iterator<Item = (&[u32; BLOCK], &[u32; BLOCK])> {
+        let start = self.block * BLOCK;
+        let column = move |word| {
+            let word: &[u32] = word;
+            word[start..].first_chunk::<BLOCK>().expect("words are whole blocks")
+        };
+        self.words.chunks_exact(self.stride).map(column).zip(self.masks)
+    }
 }
 
 /// What compilers do not find by themselves.
@@ -72,16 +82,17 @@ pub(in crate::optimal) trait Popcount {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
-    /// Adds to a tile the number of bits that each of 16 masks shares with each of the 16 columns of a block, `words` being
-    /// those of the columns and a mask of 16 words for each: subtracted if `of.0`, and times `1 << of.1`.
-    fn add_tile(
-        words: &[u32],
-        stride: usize,
-        masks: &[[u32; BLOCK]],
-        block: usize,
-        of: (bool, u32),
-        tile: &mut Tile<u32>,
-    );
+    /// Adds to a tile the number of bits that each of 16 masks shares with each of 16 columns, times `1 << shift`.
+    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>);
+
+    /// The tile of two sets of words.
+    #[inline(always)]
+    fn tile_of_two(one: &MaskedTile, two: &MaskedTile) -> Tile<u32> {
+        let mut tile = [[0; BLOCK]; BLOCK];
+        Self::add_tile(one, 0, &mut tile);
+        Self::add_tile(two, 0, &mut tile);
+        tile
+    }
 
     /// The greatest of 16 signed numbers.
     #[inline(always)]
@@ -101,19 +112,12 @@ pub(super) struct Portable;
 
 impl Popcount for Portable {
     #[inline(always)]
-    fn add_tile(
-        words: &[u32],
-        stride: usize,
-        masks: &[[u32; BLOCK]],
-        block: usize,
-        (negative, shift): (bool, u32),
-        tile: &mut Tile<u32>,
-    ) {
-        for (column, masks) in columns_of(words, stride, masks, block) {
+    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
+        for (column, masks) in of.words() {
             for (line, &mask) in tile.iter_mut().zip(masks) {
                 for lane in 0..BLOCK {
                     let count = (column[lane] & mask).count_ones() << shift;
-                    line[lane] = if negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+                    line[lane] = if of.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
                 }
             }
         }
@@ -175,24 +179,17 @@ pub(super) struct ByNibble;
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByNibble {
     #[inline(always)]
-    fn add_tile(
-        words: &[u32],
-        stride: usize,
-        masks: &[[u32; BLOCK]],
-        block: usize,
-        (negative, shift): (bool, u32),
-        tile: &mut Tile<u32>,
-    ) {
+    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
         const LINES: usize = 4; // as many as there are registers for
         // SAFETY: as below.
         unsafe {
             let shift = _mm_cvtsi32_si128(shift as i32);
             for (part, lines) in tile.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
                 let mut counts = [[_mm256_setzero_si256(); 2]; LINES];
-                let chunks = words.chunks(MOST * stride).zip(masks.chunks(MOST));
+                let chunks = of.words.chunks(MOST * of.stride).zip(of.masks.chunks(MOST));
                 for (words, masks) in chunks {
                     let mut bytes = [[_mm256_setzero_si256(); 2]; LINES];
-                    for (column, masks) in columns_of(words, stride, masks, block) {
+                    for (column, masks) in (MaskedTile { words, masks, ..*of }).words() {
                         let halves = [0, 8].map(|at| _mm256_loadu_si256(column.as_ptr().add(at).cast()));
                         for (bytes, &mask) in bytes.iter_mut().zip(&masks[part * LINES..]) {
                             let mask = _mm256_set1_epi32(mask as i32);
@@ -208,7 +205,7 @@ impl Popcount for ByNibble {
                 for (half, counts) in lines.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(counts.as_flattened()) {
                     let (counts, half) = (_mm256_sll_epi32(*counts, shift), half.as_mut_ptr().cast());
                     let before = _mm256_loadu_si256(half);
-                    let after = if negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
+                    let after = if of.negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
                     _mm256_storeu_si256(half, after);
                 }
             }
@@ -280,18 +277,30 @@ pub(super) struct ByWord;
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByWord {
     #[inline(always)]
-    fn add_tile(
-        words: &[u32],
-        stride: usize,
-        masks: &[[u32; BLOCK]],
-        block: usize,
-        (negative, shift): (bool, u32),
-        tile: &mut Tile<u32>,
-    ) {
+    fn tile_of_two(one: &MaskedTile, two: &MaskedTile) -> Tile<u32> {
         // SAFETY: as below.
         unsafe {
             let mut counts = [_mm512_setzero_si512(); BLOCK];
-            for (column, masks) in columns_of(words, stride, masks, block) {
+            for of in [one, two] {
+                for (column, masks) in of.words() {
+                    let column = _mm512_loadu_si512(column.as_ptr().cast());
+                    for (counts, &mask) in counts.iter_mut().zip(masks) {
+                        let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
+                        let count = _mm512_popcnt_epi32(both);
+                        *counts = if of.negative { _mm512_sub_epi32(*counts, count) } else { _mm512_add_epi32(*counts, count) };
+                    }
+                }
+            }
+            std::mem::transmute::<[__m512i; BLOCK], Tile<u32>>(counts)
+        }
+    }
+
+    #[inline(always)]
+    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
+        // SAFETY: as below.
+        unsafe {
+            let mut counts = [_mm512_setzero_si512(); BLOCK];
+            for (column, masks) in of.words() {
                 let column = _mm512_loadu_si512(column.as_ptr().cast());
                 for (counts, &mask) in counts.iter_mut().zip(masks) {
                     let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
@@ -302,7 +311,7 @@ impl Popcount for ByWord {
             for (line, counts) in tile.iter_mut().zip(counts) {
                 let (counts, line) = (_mm512_sll_epi32(counts, shift), line.as_mut_ptr().cast());
                 let before = _mm512_loadu_si512(line);
-                let after = if negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
+                let after = if of.negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
                 _mm512_storeu_si512(line, after);
             }
         }

@@ -8,9 +8,10 @@
 //! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
 //! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
 
+use super::instances::Group;
 use super::lane::Lane;
-use super::pairs::{BestStumps, Block, Counted, Shape, Singles, smallest};
-use super::simd::{BLOCK, Kernel, Popcount, Tile};
+use super::pairs::{BestStumps, Block, Counted, Shape, Singles};
+use super::simd::{BLOCK, Kernel, MaskedTile, Popcount, Tile};
 use crate::budget::Stop;
 
 /// Buffers.
@@ -90,7 +91,8 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             }
             let (true_side, false_side) = (&mut stumps.true_side[i * BLOCK..], &mut stumps.false_side[i * BLOCK..]);
             let sums = errors(&extremes, all, &single[i], singles, i, true_side, false_side);
-            least = least.min(smallest(&sums).get());
+            // Sums of masses are below half the range: the same signed or not.
+            least = least.min(L::least::<P>(&sums).get());
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
@@ -112,14 +114,15 @@ fn errors<L: Lane>(
     false_side: &mut [L],
 ) -> Block<L> {
     let (in_true, in_false) = (mass_of(&singles.true_side, block), mass_of(&singles.false_side, block));
-    let mut sums = [L::MAX; BLOCK];
+    let (mut on_true, mut on_false, mut sums) = ([L::MAX; BLOCK], [L::MAX; BLOCK], [L::MAX; BLOCK]);
     for lane in 0..BLOCK {
         let (d, rest) = (single[lane], all.minus(single[lane]));
-        let on_true = in_true[lane].minus(spread(d, both_most[lane], both_least[lane])).halved();
-        let on_false = in_false[lane].minus(spread(rest, only_most[lane], only_least[lane])).halved();
-        (true_side[lane], false_side[lane]) = (on_true, on_false);
-        sums[lane] = on_true.plus(on_false);
+        on_true[lane] = in_true[lane].minus(spread(d, both_most[lane], both_least[lane])).halved();
+        on_false[lane] = in_false[lane].minus(spread(rest, only_most[lane], only_least[lane])).halved();
+        sums[lane] = on_true[lane].plus(on_false[lane]);
     }
+    true_side[..BLOCK].copy_from_slice(&on_true);
+    false_side[..BLOCK].copy_from_slice(&on_false);
     sums
 }
 
@@ -197,33 +200,36 @@ fn count_tile<P: Popcount, L: Lane>(
     tile: &mut Tile<L>,
 ) {
     let columns = counted.columns;
-    let mut sums = [[0u32; BLOCK]; BLOCK];
-    let mut wide = [[L::default(); BLOCK]; BLOCK];
-    for (group, of) in shape.groups.iter().enumerate() {
+    let run = |group: usize, of: &Group| {
         let (start, end) = (columns.starts[group], columns.starts[group + 1]);
-        if start == end {
-            continue;
-        }
-        if L::WIDE {
-            sums = [[0; BLOCK]; BLOCK];
-        }
         let words = &columns.words[start * columns.stride..end * columns.stride];
-        let shift = if L::WIDE { 0 } else { of.shift };
-        P::add_tile(words, columns.stride, &masks[start..end], j, (of.channel > 0 && !L::WIDE, shift), &mut sums);
-        if L::WIDE {
-            for (wide, sums) in wide.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-                let count = L::of_count(*sums, of.shift);
-                *wide = if of.channel == 0 { wide.plus(count) } else { wide.minus(count) };
+        MaskedTile { words, masks: &masks[start..end], stride: columns.stride, block: j, negative: of.channel > 0 }
+    };
+    if L::WIDE {
+        *tile = [[L::default(); BLOCK]; BLOCK];
+        for (group, of) in shape.groups.iter().enumerate() {
+            let mut sums = [[0u32; BLOCK]; BLOCK];
+            P::add_tile(&MaskedTile { negative: false, ..run(group, of) }, 0, &mut sums);
+            for (cell, &sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+                let count = L::of_count(sum, of.shift);
+                *cell = if of.channel == 0 { cell.plus(count) } else { cell.minus(count) };
             }
         }
+        return;
     }
-    if L::WIDE {
-        *tile = wide;
-    } else {
-        for line in 0..BLOCK {
-            for lane in 0..BLOCK {
-                tile[line][lane] = L::of_difference(sums[line][lane]);
+    let sums = match shape.groups {
+        [one, two] if one.shift == 0 && two.shift == 0 => P::tile_of_two(&run(0, one), &run(1, two)),
+        groups => {
+            let mut sums = [[0u32; BLOCK]; BLOCK];
+            for (group, of) in groups.iter().enumerate() {
+                P::add_tile(&run(group, of), of.shift, &mut sums);
             }
+            sums
+        }
+    };
+    for line in 0..BLOCK {
+        for lane in 0..BLOCK {
+            tile[line][lane] = L::of_difference(sums[line][lane]);
         }
     }
 }
