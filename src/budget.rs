@@ -74,7 +74,7 @@ impl From<Stop> for Status {
     }
 }
 
-/// Limits of a run; `None` means none, except for memory (see [`Budget::memory_limit`]).
+/// Limits of a run; `None` means none, except for memory: a quarter of the machine's.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// Seconds of wall clock, from the start of the run.
@@ -113,7 +113,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Bytes allowed where no limit is given: 1 GiB.
+    /// Bytes allowed where no limit is given and the size of the machine is not known: 1 GiB.
     pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
     /// Starts the clock.
@@ -127,7 +127,9 @@ impl Budget {
                 .and_then(|s| Duration::try_from_secs_f64(s).ok())
                 .and_then(|d| start.checked_add(d)),
             node_limit: limits.nodes.unwrap_or(u64::MAX),
-            memory_limit: limits.memory.unwrap_or(Self::DEFAULT_MEMORY),
+            memory_limit: limits
+                .memory
+                .unwrap_or_else(|| machine_memory().map_or(Self::DEFAULT_MEMORY, |bytes| bytes / 4)),
             nodes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             stopped: OnceLock::new(),
@@ -181,6 +183,20 @@ impl Budget {
     fn stop(&self, stop: Stop) -> Stop {
         *self.stopped.get_or_init(|| stop)
     }
+}
+
+/// The bytes of memory of this machine, or of the container that the process is confined to, where the system says so.
+fn machine_memory() -> Option<u64> {
+    static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
+    *MEMORY.get_or_init(|| {
+        let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
+            let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+            kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+        })?;
+        let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
+        let limit = limit.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
+        Some(machine.min(limit))
+    })
 }
 
 /// One worker's view of a [`Budget`].

@@ -34,7 +34,7 @@ fn the_dense_search_equals_the_plain_one() {
                     if seed >= first + problems {
                         break;
                     }
-                    if seed % 1_000 == 0 {
+                    if seed.is_multiple_of(1_000) {
                         println!("seeds below {seed} agree, but for those at work");
                     }
                     check_problem(seed);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use common::{LEVELS, Oracle, Random, random_table, shape_of, variant};
 use lattree::budget::{Limits, Status};
 use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Target, Thresholds};
-use lattree::optimal::{Board, Outcome, Params, search};
+use lattree::optimal::{Board, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -90,6 +90,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         params.max_depth = params.max_depth.min(2); // the oracle tries all trees
     }
     let default = run(&data, &params);
+    check_fewest(&data, &params, &default, seed);
     let oracle = Oracle::new(&data, &default.tests, default.resolution, params.min_leaf, params.node_penalty);
     let rows = oracle.rows();
     let costs = oracle.costs(&rows, params.max_depth);
@@ -123,6 +124,26 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         }
     }
     *solved.lock().expect("no panic").entry(default.tree.n_nodes() as u32).or_default() += 1;
+}
+
+/// With rank by nodes the tree is the canonical one of the least node budget that allows the same cost.
+fn check_fewest(data: &Dataset, params: &Params, default: &Outcome, seed: u64) {
+    let ranked = run(data, &Params { rank: Rank::ObjectiveThenNodes, ..params.clone() });
+    let within = |nodes: u64| run(data, &Params { max_nodes: Some(nodes), ..params.clone() });
+    if within(0).objective / default.resolution >= (1u64 << 53) as f64 {
+        return; // costs that differ by a unit are the same float
+    }
+    let mut fewest = default.clone();
+    while fewest.tree.n_nodes() > 0 {
+        let fewer = within(fewest.tree.n_nodes() as u64 - 1);
+        if fewer.objective > default.objective {
+            break;
+        }
+        fewest = fewer;
+    }
+    assert_eq!(ranked.objective, default.objective, "seed {seed}, {params:?}");
+    assert_eq!(ranked.tree.n_nodes(), fewest.tree.n_nodes(), "seed {seed}, {params:?}");
+    assert_eq!(ranked.tree, within(fewest.tree.n_nodes() as u64).tree, "seed {seed}, {params:?}\n{data:?}");
 }
 
 /// The cost of a tree, from its predictions.

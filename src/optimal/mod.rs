@@ -62,6 +62,8 @@ pub struct Params {
     pub objective: Objective,
     /// What an internal node costs, in units of the objective.
     pub node_penalty: f64,
+    /// Which of the trees of least cost.
+    pub rank: Rank,
     /// The tests offered.
     pub binarizer: Binarizer,
     /// What the tree does with levels it never saw.
@@ -82,6 +84,7 @@ impl Default for Params {
             min_leaf: 1,
             objective: Objective::Errors,
             node_penalty: 0.0,
+            rank: Rank::Objective,
             binarizer: Binarizer::default(),
             unseen: Unseen::Majority,
             limits: Limits::default(),
@@ -89,6 +92,16 @@ impl Default for Params {
             switches: Switches::default(),
         }
     }
+}
+
+/// What is best among trees, in order of importance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rank {
+    /// The least cost; of those the canonical tree.
+    #[default]
+    Objective,
+    /// The least cost, then the fewest internal nodes; of those the canonical tree within that many nodes.
+    ObjectiveThenNodes,
 }
 
 /// Parts of the search that can be turned off to see what they buy.
@@ -323,7 +336,7 @@ impl Run<'_> {
         let threads = if search.work(&root, depth) / POOL > switches.parallel_work { self.threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {
             search.threads = threads;
-            let stop = search.prove_and_rebuild(&root, depth, nodes, &anytime).err();
+            let stop = search.prove_and_rebuild(&root, depth, nodes, self.params.params.rank, &anytime).err();
             stats.insert("depth_two", search.stats.depth_two.load(Relaxed));
             stats.insert("cache_hits", search.stats.cache_hits.load(Relaxed));
             stats.insert("cache_bytes", search.cache.bytes());
@@ -353,7 +366,13 @@ impl Run<'_> {
         }
         let most = self.units.total.max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
         // Half the range, for differences.
-        let lane = if most < 1 << 15 { 2 } else if most < 1 << 31 { 4 } else { 8 };
+        let lane = if most < 1 << 15 {
+            2
+        } else if most < 1 << 31 {
+            4
+        } else {
+            8
+        };
         let bytes = dense::bytes(problem.n_tests, problem.channels, lane, limits.0, self.threads);
         if bytes > self.budget.memory_limit() / 2 {
             return None;
@@ -373,9 +392,9 @@ impl Run<'_> {
                 parallel_work: switches.parallel_work,
             };
             let report = match lane {
-                2 => dense::search::<M, u16>(plain, dense_switches, root, limits, anytime),
-                4 => dense::search::<M, u32>(plain, dense_switches, root, limits, anytime),
-                _ => dense::search::<M, u64>(plain, dense_switches, root, limits, anytime),
+                2 => dense::search::<M, u16>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
+                4 => dense::search::<M, u32>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
+                _ => dense::search::<M, u64>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
             }?;
             stats.extend(report.counters);
             stats.insert("patterns", problem.n_rows as u64);
@@ -391,6 +410,7 @@ impl<M: Mass> PlainSearch<'_, M> {
         root: &problem::Cases,
         depth: u32,
         nodes: u64,
+        rank: Rank,
         anytime: &Anytime,
     ) -> std::result::Result<(), Stop> {
         self.budget.check()?;
@@ -410,7 +430,18 @@ impl<M: Mass> PlainSearch<'_, M> {
         // Not below what is known: then that is the least.
         let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);
         anytime.prove(cost);
-        let shape = self.rebuild(root, depth, nodes, cost)?;
+        let mut shape = self.rebuild(root, depth, nodes, cost)?;
+        if rank == Rank::ObjectiveThenNodes {
+            anytime.replace(shape.clone(), cost);
+            // Algorithm 7.
+            let mut fewest = shape.n_nodes();
+            while fewest > 0 && self.solve(root, depth, fewest - 1, cost + 1)? == cost {
+                fewest -= 1;
+            }
+            if fewest < shape.n_nodes() {
+                shape = self.rebuild(root, depth, fewest, cost)?;
+            }
+        }
         anytime.replace(shape, cost);
         anytime.prove(cost);
         Ok(())

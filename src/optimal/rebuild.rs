@@ -19,6 +19,16 @@ pub(super) enum Shape {
     Split(u32, Box<[Shape; 2]>),
 }
 
+impl Shape {
+    /// How many tests it has.
+    pub(super) fn n_nodes(&self) -> u64 {
+        match self {
+            Shape::Leaf => 0,
+            Shape::Split(_, branches) => 1 + branches.iter().map(Shape::n_nodes).sum::<u64>(),
+        }
+    }
+}
+
 impl<M: Mass> PlainSearch<'_, M> {
     /// The canonical tree over these cases, given its cost, which is the least.
     pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {

@@ -15,7 +15,7 @@ use super::run::{OnInterrupt, interruptible};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
 use crate::objective::Objective;
-use crate::optimal::{Board, Checked, Params, search};
+use crate::optimal::{Board, Checked, Params, Rank, search};
 
 /// Find a tree of least cost over the tests offered, and prove it.
 ///
@@ -33,7 +33,8 @@ use crate::optimal::{Board, Checked, Params, search};
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
 /// rank : str or sequence of str, default="objective"
-///     What is best among trees, in order of importance. So far the objective alone, ``("objective",)``.
+///     What is best among trees, in order of importance: ``"objective"`` or ``("objective", "nodes")``, the fewest
+///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// unseen : {"majority", "missing", "error"}, default="majority"
@@ -45,7 +46,8 @@ use crate::optimal::{Board, Checked, Params, search};
 /// node_limit : int or None, default=None
 ///     The most search nodes. With one thread a repeatable limit.
 /// memory_limit : int or None, default=None
-///     Bytes for live state and cache; None: 1 GiB. A full cache only slows the search.
+///     Bytes for live state and cache; None: a quarter of the machine's memory (1 GiB where that is not known). A full
+///     cache only slows the search.
 /// threads : int or None, default=None
 ///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
 ///
@@ -89,15 +91,18 @@ impl PyOptimalTreeSearch {
         threads: Option<Whole>,
     ) -> PyResult<Self> {
         let rank = rank.map_or_else(|| vec!["objective".into()], Names::list);
-        if rank != ["objective"] {
-            return Err(one_of("rank", &["objective"], &rank.join(", ")));
-        }
+        let best = match rank.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+            ["objective"] => Rank::Objective,
+            ["objective", "nodes"] => Rank::ObjectiveThenNodes,
+            _ => return Err(one_of("rank", &["objective", "(objective, nodes)"], &rank.join(", "))),
+        };
         let params = Params {
             max_depth: max_depth.at_least(0, "max_depth", "from 0 to 20")?,
             max_nodes: max_nodes.map(|n| n.at_least(0, "max_nodes", "at least 0")).transpose()?,
             min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
             objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
             node_penalty,
+            rank: best,
             binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
             unseen: choice("unseen", &UNSEEN, unseen)?,
             limits: Limits {

@@ -119,7 +119,8 @@ pub type Levels = [usize; 11];
 pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
-    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] = levels;
+    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] =
+        levels;
     let switches = Switches {
         engine: [Engine::Dense, Engine::Plain][engine],
         cache: CacheKind::ALL[cache],
@@ -146,9 +147,16 @@ pub fn random_numbers(random: &mut Random) -> Dataset {
     for (column, &n_values) in n_values.iter().enumerate() {
         // A column that repeats, complements or nearly repeats an earlier one.
         let of = random.chance(20) && column > 0;
-        let (of, flip, noise) = (of.then(|| random.below(column as u64) as usize), random.chance(50), random.chance(70));
+        let (of, flip, noise) =
+            (of.then(|| random.below(column as u64) as usize), random.chance(50), random.chance(70));
         let cell = |row: usize, random: &mut Random, cells: &[Vec<i64>]| match of {
-            Some(of) if !(noise && random.chance(5)) => if flip { 1 - cells[of][row] } else { cells[of][row] },
+            Some(of) if !(noise && random.chance(5)) => {
+                if flip {
+                    1 - cells[of][row]
+                } else {
+                    cells[of][row]
+                }
+            }
             _ => random.below(n_values) as i64,
         };
         let values = (0..n_rows).map(|row| cell(row, random, &cells)).collect();

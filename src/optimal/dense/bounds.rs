@@ -119,7 +119,8 @@ impl<L: Lane> Spread<'_, L> {
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
         let branch_levels = bounds.sides[0].len() / stride;
         let [on_false, on_true] = &mut bounds.sides;
-        let levels = (0..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
+        let levels =
+            (0..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
         let levels: SmallVec<[(usize, L, L); 4]> = levels.collect();
         for start in (0..stride).step_by(BLOCK) {
             // What is on one side of the root but not on one side of another test, by side of the root and of the test.
@@ -419,7 +420,14 @@ impl<L: Lane> Grand<L> {
         }
         let neighbours = self.neighbours((root, side), (shape, node), known, both);
         for &(child, only_there) in &neighbours {
-            self.inherit_from((child, only_there), (root, side), (isa, shape, node), (levels, branch), overlaps, bounds);
+            self.inherit_from(
+                (child, only_there),
+                (root, side),
+                (isa, shape, node),
+                (levels, branch),
+                overlaps,
+                bounds,
+            );
         }
         neighbours
     }

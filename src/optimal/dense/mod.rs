@@ -1,11 +1,15 @@
 //! The fast search: all pair counts of a node in a matrix, counted sixteen columns at a time.
 //!
 //! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` and `tiles`
-//! find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` puts them together, and
+//! find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` and `branches` put them together, and
 //! `rebuild` finds the canonical tree. `simd` compiles the hot loops for several instruction sets.
+
+// Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
+#![allow(clippy::needless_range_loop)]
 
 mod aligned;
 mod bounds;
+mod branches;
 mod instances;
 mod lane;
 mod levels;
@@ -14,6 +18,7 @@ mod pairs;
 mod rebuild;
 mod search;
 mod simd;
+mod state;
 mod table;
 mod tiles;
 
@@ -21,6 +26,7 @@ use std::sync::Mutex;
 
 use smallvec::smallvec;
 
+use super::Rank;
 use super::anytime::Anytime;
 use super::cache::CacheKind;
 use super::plain::PlainSearch;
@@ -28,13 +34,14 @@ use super::problem::{Cases, Mass, Problem};
 use super::rebuild::Shape;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
+use crate::constraint::usable;
 use instances::Instances;
 pub(super) use lane::Lane;
 use levels::Levels;
 use node::Node;
 use rebuild::Found;
-use search::{Ask, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
 use simd::Isa;
+use state::{Ask, AtNode, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
 use table::Layout;
 
 /// In which order the roots of a node are tried. Results do not depend on it.
@@ -89,12 +96,13 @@ pub(super) fn search<M: Mass, L: Lane>(
     switches: Switches,
     root: &Cases,
     limits: (u32, u64),
+    rank: Rank,
     anytime: &Anytime,
 ) -> Result<Report, Stop> {
     let mut search = DenseSearch::<M, L>::new(plain.problem, plain.budget, switches, plain.threads, limits.0)?;
     let started = plain.budget.seconds();
     let mut rebuild_seconds = 0.0;
-    let stop = search.prove_and_rebuild(plain, root, limits, anytime, &mut rebuild_seconds).err();
+    let stop = search.prove_and_rebuild(plain, root, limits, rank, anytime, &mut rebuild_seconds).err();
     let proof = plain.budget.seconds() - started - rebuild_seconds;
     let Counters { nodes, depth_two, bounded, cache_hits } = &search.stats;
     let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
@@ -154,7 +162,8 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         &mut self,
         plain: &PlainSearch<M>,
         root: &Cases,
-        (depth, nodes): (u32, u64),
+        (depth, mut nodes): (u32, u64),
+        rank: Rank,
         anytime: &Anytime,
         rebuild_seconds: &mut f64,
     ) -> Result<(), Stop> {
@@ -185,19 +194,46 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         }
         anytime.prove(cost + constant);
         let started = self.budget.seconds();
-        let shape = match cost == leaf - constant {
-            true => Shape::Leaf,
-            false => {
-                let is_open = at.state.has_bounds;
-                let found = self.first(root, &mut at, depth, nodes, cost, is_open)?;
-                self.rebuild_below(root, found, depth)?
+        let mut shape = Shape::Leaf;
+        if cost < leaf - constant {
+            let is_open = at.state.has_bounds;
+            let found = self.first(root, &mut at, depth, nodes, cost, is_open)?;
+            shape = self.rebuild_below(root, found, depth)?;
+        }
+        if rank == Rank::ObjectiveThenNodes {
+            anytime.replace(shape.clone(), cost + constant);
+            let fewest = self.fewest_nodes(&mut at, depth, shape.n_nodes(), cost)?;
+            if fewest < shape.n_nodes() {
+                nodes = fewest;
+                shape = self.rebuild(root, depth, nodes, cost)?;
             }
-        };
+        }
         *rebuild_seconds = self.budget.seconds() - started;
         self.nodes.give(at);
         anytime.replace(shape, cost + constant);
         anytime.prove(cost + constant);
         Ok(())
+    }
+
+    /// The fewest nodes of a tree that costs no more, given that so many are enough (Algorithm 7 of MurTree, for all
+    /// numbers of nodes at once).
+    fn fewest_nodes(&self, at: &mut AtNode<L>, depth: u32, enough: u64, cost: u64) -> Result<u64, Stop> {
+        if enough < 2 {
+            return Ok(enough);
+        }
+        let costs = self.shallow(at)?;
+        // Trees of one and of two nodes are no deeper than two.
+        if let Some(nodes) = (1..=2.min(u64::from(depth))).find(|&nodes| costs[nodes as usize] == cost) {
+            return Ok(nodes);
+        }
+        let (depth, most) = usable(depth, enough - 1);
+        if depth < 3 {
+            return Ok(enough);
+        }
+        let levels = Levels::UpTo(most as usize);
+        let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
+        let values = self.solve(at, &Ask { depth, levels, cutoffs, floors }, None, None, &[])?;
+        Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
     }
 
     /// The order to try tests in, where nothing better is known.

@@ -163,7 +163,8 @@ impl<L: Lane> Node<L> {
         columns.starts.clone_from(&wide.starts);
         let n_words = wide.n_words();
         columns.words.grow(n_words * stride);
-        for (to, from) in columns.words.chunks_exact_mut(stride).zip(wide.words.chunks_exact(wide.stride)).take(n_words) {
+        for (to, from) in columns.words.chunks_exact_mut(stride).zip(wide.words.chunks_exact(wide.stride)).take(n_words)
+        {
             for (to, &origin) in to.iter_mut().zip(&self.origin) {
                 *to = if origin == NONE { 0 } else { from[origin as usize] };
             }
@@ -254,7 +255,6 @@ impl<L: Lane> Node<L> {
             starts.push(picked.len());
         }
     }
-
 }
 
 /// The cost of the best leaf on cases of these masses.

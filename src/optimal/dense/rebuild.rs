@@ -12,7 +12,7 @@ use super::lane::Lane;
 use super::levels::Levels;
 use super::node::NONE;
 use super::pairs::branch_costs;
-use super::search::{Ask, AtNode, Costs, DenseSearch};
+use super::state::{Ask, AtNode, Costs, DenseSearch};
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
@@ -97,10 +97,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                     let branches = branch_costs(shape, &at.node.singles, &at.stumps, self.problem.node_penalty, root);
                     let [one, zero] = branches.expect("the root is admissible");
                     let (pass, fail) = if passing == 1 { (one, zero) } else { (zero, one) };
-                    let of = |branch: (u64, u64), share: u64| if share == 0 || depth == 1 { branch.0 } else { branch.1 };
-                    shares(depth, nodes, true).map(|share| (share, (of(pass, share.0), of(fail, share.1)))).find(
-                        |(_, costs)| costs.0 + costs.1 + self.problem.node_penalty == cost,
-                    )
+                    let of =
+                        |branch: (u64, u64), share: u64| if share == 0 || depth == 1 { branch.0 } else { branch.1 };
+                    shares(depth, nodes, true)
+                        .map(|share| (share, (of(pass, share.0), of(fail, share.1))))
+                        .find(|(_, costs)| costs.0 + costs.1 + self.problem.node_penalty == cost)
                 }
             };
             if let Some((share, costs)) = found {

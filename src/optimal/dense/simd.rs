@@ -117,7 +117,8 @@ impl Popcount for Portable {
             for (line, &mask) in tile.iter_mut().zip(masks) {
                 for lane in 0..BLOCK {
                     let count = (column[lane] & mask).count_ones() << shift;
-                    line[lane] = if of.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+                    line[lane] =
+                        if of.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
                 }
             }
         }
@@ -202,10 +203,13 @@ impl Popcount for ByNibble {
                         *counts = _mm256_add_epi32(*counts, sum_of_bytes(*bytes));
                     }
                 }
-                for (half, counts) in lines.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(counts.as_flattened()) {
+                for (half, counts) in
+                    lines.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(counts.as_flattened())
+                {
                     let (counts, half) = (_mm256_sll_epi32(*counts, shift), half.as_mut_ptr().cast());
                     let before = _mm256_loadu_si256(half);
-                    let after = if of.negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
+                    let after =
+                        if of.negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
                     _mm256_storeu_si256(half, after);
                 }
             }
@@ -287,7 +291,11 @@ impl Popcount for ByWord {
                     for (counts, &mask) in counts.iter_mut().zip(masks) {
                         let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
                         let count = _mm512_popcnt_epi32(both);
-                        *counts = if of.negative { _mm512_sub_epi32(*counts, count) } else { _mm512_add_epi32(*counts, count) };
+                        *counts = if of.negative {
+                            _mm512_sub_epi32(*counts, count)
+                        } else {
+                            _mm512_add_epi32(*counts, count)
+                        };
                     }
                 }
             }
@@ -311,7 +319,8 @@ impl Popcount for ByWord {
             for (line, counts) in tile.iter_mut().zip(counts) {
                 let (counts, line) = (_mm512_sll_epi32(counts, shift), line.as_mut_ptr().cast());
                 let before = _mm512_loadu_si512(line);
-                let after = if of.negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
+                let after =
+                    if of.negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
                 _mm512_storeu_si512(line, after);
             }
         }
@@ -368,7 +377,10 @@ impl Isa {
         let mut sets = vec![Isa(Set::Baseline)];
         #[cfg(target_arch = "x86_64")]
         {
-            if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") && is_x86_feature_detected!("popcnt") {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
+            {
                 sets.push(Isa(Set::Avx2));
                 if is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512bw")
@@ -412,4 +424,81 @@ fn avx2<K: Kernel>(kernel: K) -> K::Output {
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512vpopcntdq")]
 fn avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<ByWord>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix;
+
+    /// Everything of [`Popcount`] on some words.
+    struct All<'a> {
+        words: &'a [u32],
+        masks: &'a [[u32; BLOCK]],
+        stride: usize,
+        n_words: usize,
+    }
+
+    type Counts = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<i16>);
+
+    impl Kernel for All<'_> {
+        type Output = Counts;
+
+        #[inline(always)]
+        fn run<P: Popcount>(self) -> Counts {
+            let All { words, masks, stride, n_words } = self;
+            let flat = masks.as_flattened();
+            let masked = Masked::new(words, stride, n_words, flat, BLOCK);
+            let (mut counts, mut tiles, mut extremes) = (Vec::new(), Vec::new(), Vec::new());
+            for block in 0..stride / BLOCK {
+                counts.extend(P::count::<1>(&masked, block));
+                if (block + 2) * BLOCK <= stride {
+                    counts.extend(P::count::<2>(&masked, block));
+                }
+                let [one, two] = [false, true].map(|negative| MaskedTile { words, masks, stride, block, negative });
+                tiles.push(P::tile_of_two(&one, &two));
+                tiles.push(P::tile_of_two(&one, &one));
+                let mut tile = [[7; BLOCK]; BLOCK];
+                P::add_tile(&one, 3, &mut tile);
+                P::add_tile(&two, 1, &mut tile);
+                tiles.push(tile);
+            }
+            for chunk in words.as_chunks::<BLOCK>().0 {
+                let numbers = chunk.map(|word| word as i16);
+                extremes.extend([P::greatest(&numbers), P::least(&numbers)]);
+            }
+            (counts, tiles, extremes)
+        }
+    }
+
+    #[test]
+    fn all_sets_of_instructions_agree_with_the_definition() {
+        for n_words in [0usize, 1, 2, 3, 30, 31, 32, 33, 62, 63, 100] {
+            for stride in [16, 32, 48, 80] {
+                for density in [0, 1, 2] {
+                    let word = |seed: usize| match density {
+                        0 => mix(seed as u64) as u32,
+                        1 => u32::MAX,
+                        _ => (mix(seed as u64) & mix(seed as u64 + 1)) as u32,
+                    };
+                    let words: Vec<u32> = (0..n_words * stride).map(word).collect();
+                    let masks: Vec<[u32; BLOCK]> =
+                        (0..n_words).map(|w| std::array::from_fn(|lane| word(7_000_000 + w * BLOCK + lane))).collect();
+                    let all = || All { words: &words, masks: &masks, stride, n_words };
+                    let expected = Isa::all()[0].run(all());
+                    let shared = |mask: usize, column: usize| -> u32 {
+                        (0..n_words).map(|w| (words[w * stride + column] & masks[w][mask]).count_ones()).sum()
+                    };
+                    assert_eq!(expected.0[0], std::array::from_fn(|lane| shared(0, lane)));
+                    assert_eq!(expected.1[0], [[0; BLOCK]; BLOCK]);
+                    assert_eq!(expected.1[1], std::array::from_fn(|m| std::array::from_fn(|lane| 2 * shared(m, lane))));
+                    let shifted = |m, lane| 7 + 8 * shared(m, lane) - 2 * shared(m, lane);
+                    assert_eq!(expected.1[2], std::array::from_fn(|m| std::array::from_fn(|lane| shifted(m, lane))));
+                    for isa in Isa::all() {
+                        assert_eq!(isa.run(all()), expected, "{isa:?}, {n_words} words, stride {stride}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -261,7 +261,9 @@ mod tests {
                     }
                     let tests: Vec<usize> = (0..n_tests).map(|test| layout.position(test)).collect();
                     for position in (0..columns.stride).filter(|position| !tests.contains(position)) {
-                        assert!((0..columns.n_words()).all(|word| columns.words[word * columns.stride + position] == 0));
+                        assert!(
+                            (0..columns.n_words()).all(|word| columns.words[word * columns.stride + position] == 0)
+                        );
                     }
                 }
             }

@@ -1,0 +1,179 @@
+//! What a run consists of: the search, its nodes at work and their buffers, what is asked of a node.
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use smallvec::SmallVec;
+
+use super::super::cache::Cache;
+use super::super::problem::Problem;
+use super::Switches;
+use super::aligned::Aligned;
+use super::bounds::{Grand, Great, Overlaps, RootBounds};
+use super::instances::Instances;
+use super::levels::Levels;
+use super::node::Node;
+use super::pairs::{Singles, Stumps};
+use super::simd::Isa;
+use super::table::{Columns, Layout};
+use crate::budget::Budget;
+
+/// What happened during a search.
+#[derive(Debug, Default)]
+pub(in crate::optimal) struct Counters {
+    pub(in crate::optimal) nodes: AtomicU64,
+    pub(in crate::optimal) depth_two: AtomicU64,
+    pub(in crate::optimal) bounded: AtomicU64,
+    pub(in crate::optimal) cache_hits: AtomicU64,
+}
+
+/// One run.
+pub(in crate::optimal) struct DenseSearch<'a, M, L> {
+    pub(super) problem: &'a Problem<M>,
+    pub(super) instances: Instances,
+    pub(super) isa: Isa,
+    pub(super) budget: &'a Budget,
+    pub(super) cache: Box<dyn Cache>,
+    pub(super) switches: Switches,
+    pub(super) threads: usize,
+    /// Bytes that the bounds of children may take at one node.
+    pub(super) grand_bytes: usize,
+    /// All instances, as rows of all tests in the order of the search.
+    pub(super) rows: Vec<u32>,
+    pub(super) layout: Layout,
+    pub(super) live: Vec<u32>,
+    /// The test of each position.
+    pub(super) test: Vec<u32>,
+    /// For each test: its place in the order to try tests in, where nothing better is known.
+    pub(super) rank: Vec<u32>,
+    /// Depth of the whole search: where nodes repeat, the cache looks.
+    pub(super) max_depth: u32,
+    pub(super) nodes: Pool<AtNode<L>>,
+    pub(super) cells: Pool<Cell<L>>,
+    pub(super) stats: Counters,
+}
+
+/// Buffers that are used again and again. A thread that steals work while it waits takes others.
+#[derive(Debug)]
+pub(super) struct Pool<T>(Mutex<Vec<Box<T>>>);
+
+impl<T: Default> Pool<T> {
+    pub(super) fn new() -> Self {
+        Pool(Mutex::new(Vec::new()))
+    }
+
+    pub(super) fn take(&self) -> Box<T> {
+        self.lock().pop().unwrap_or_default()
+    }
+
+    pub(super) fn give(&self, buffers: Box<T>) {
+        self.lock().push(buffers);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Box<T>>> {
+        // Buffers hold nothing that outlives a panic.
+        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+}
+
+/// A node with what is known of its roots.
+#[derive(Debug, Default)]
+pub(super) struct AtNode<L> {
+    pub(super) node: Node<L>,
+    pub(super) state: State<L>,
+    pub(super) picked: Vec<u32>,
+    pub(super) stumps: Stumps<L>,
+}
+
+/// What threads share at a node.
+#[derive(Debug, Default)]
+pub(super) struct State<L> {
+    /// The least costs known, by level: of a tree, or the cutoff.
+    pub(super) best: Costs,
+    pub(super) bounds: RootBounds<L>,
+    /// Whether the bounds are those of this node: they are not if it needed no roots.
+    pub(super) has_bounds: bool,
+    pub(super) grand: Grand<L>,
+    pub(super) keeps_grand: bool,
+    pub(super) great: Great<L>,
+    pub(super) keeps_great: bool,
+    pub(super) done: Vec<bool>,
+}
+
+/// Buffers to solve both branches of a root at depth two.
+#[derive(Debug, Default)]
+pub(super) struct Cell<L> {
+    /// Whether the buffers hold the smaller branch of the root at work, and whether its pairs are counted.
+    pub(super) is_open: bool,
+    pub(super) is_counted: bool,
+    /// Whether it was gathered; else `set` has its instances among those of the node.
+    pub(super) is_compact: bool,
+    pub(super) set: Vec<u32>,
+    pub(super) picked: Vec<u32>,
+    pub(super) starts: Vec<usize>,
+    pub(super) columns: Columns,
+    pub(super) pairs: Aligned<L>,
+    /// Of the true and of the false branch.
+    pub(super) singles: [Singles<L>; 2],
+    pub(super) stumps: Stumps<L>,
+    /// How much passes the root and each other test.
+    pub(super) both: Aligned<L>,
+    pub(super) overlaps: Overlaps<L>,
+    pub(super) inherited: Inherited<L>,
+}
+
+/// What a parent knows of a child before it is solved, by the parent's positions.
+#[derive(Debug, Default)]
+pub(super) struct Inherited<L> {
+    pub(super) bounds: RootBounds<L>,
+    /// Bounds on the roots of the child's children; empty if none.
+    pub(super) before: Vec<L>,
+}
+
+/// A cost per level; few unless nodes are counted in deep trees.
+pub(super) type Costs = SmallVec<[u64; 4]>;
+
+/// What is asked of a node.
+#[derive(Debug, Clone)]
+pub(super) struct Ask {
+    pub(super) depth: u32,
+    pub(super) levels: Levels,
+    pub(super) cutoffs: Costs,
+    /// What is known: no value is below.
+    pub(super) floors: Costs,
+}
+
+/// A root that gave a better tree, with the levels and costs of its branches: of the true and of the false one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Improvement {
+    pub(super) root: usize,
+    pub(super) levels: (usize, usize),
+    pub(super) costs: (u64, u64),
+}
+
+/// Who wants to know what happens at a node.
+pub(super) trait Watch<L>: Sync {
+    /// A better tree at the top level.
+    fn improved(&self, node: &Node<L>, branch: Levels, found: Improvement);
+    /// No tree costs less than this at the top level.
+    fn bounded(&self, bound: u64);
+}
+
+/// A node at work.
+pub(super) struct Run<'r, L> {
+    pub(super) node: &'r Node<L>,
+    pub(super) ask: &'r Ask,
+    pub(super) branch: Levels,
+    pub(super) state: &'r RwLock<State<L>>,
+    pub(super) watch: Option<&'r dyn Watch<L>>,
+    pub(super) path: &'r [u32],
+}
+
+// A panic while a lock is held ends the whole search: what the lock protects is never read again.
+pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
+    lock.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
