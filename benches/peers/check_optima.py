@@ -1,8 +1,8 @@
-"""Prove the optima of a reference file again, and report every difference.
+"""Prove the optima of reference files again, and report every difference.
 
-    python benches/peers/check_optima.py --data DIR --reference FILE [--limit 20] [--depths 3 4]
+    python benches/peers/check_optima.py --data DIR --reference FILE [FILE ...] [--limit 60] [--depths 3 4 5]
 
-The reference has the columns ``dataset, max_depth, max_nodes, errors``; a data set is ``murtree/<dataset>*.txt[.gz]``
+A reference, such as ``tests/data/optima.csv``, has the columns ``dataset, max_depth, max_nodes, errors``; a data set is ``murtree/<dataset>*.txt[.gz]``
 or ``contree/<dataset>*.txt[.gz]`` below DIR: blank-separated, the label first. Murtree sets have 0/1 features and are
 checked at depth 3 without a limit and at greater depth within ``--limit`` seconds each; ConTree sets have real-valued
 features and are reported at depth 2 where all their midpoints make at most ``--most-tests`` tests.
@@ -41,17 +41,19 @@ def main() -> int:
     """Run the checks and print a line per row of the reference."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--reference", type=Path, required=True)
-    parser.add_argument("--limit", type=float, default=20.0, help="seconds for a row beyond depth 3")
-    parser.add_argument("--depths", type=int, nargs="*", default=[2, 3, 4])
+    parser.add_argument("--reference", type=Path, required=True, nargs="+")
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds for a row beyond depth 3")
+    parser.add_argument("--depths", type=int, nargs="*", default=[2, 3, 4, 5, 6])
     parser.add_argument("--most-tests", type=int, default=25_000)
     parser.add_argument("--threads", type=int, default=None)
     arguments = parser.parse_args()
 
     proved = failed = unproved = absent = 0
     started = time.perf_counter()
-    with arguments.reference.open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if int(row["max_depth"]) in arguments.depths]
+    rows = []
+    for reference in arguments.reference:
+        with reference.open(newline="") as file:
+            rows += [row for row in csv.DictReader(file) if int(row["max_depth"]) in arguments.depths]
     for row in rows:
         depth, nodes, errors = int(row["max_depth"]), int(row["max_nodes"]), int(row["errors"])
         label = f"{row['dataset']:<28} depth {depth} nodes {nodes:>2} errors {errors:>6}"

@@ -202,7 +202,8 @@ def test_b12_huge_labels_cost_nothing(labels):
     y = np.array(labels, dtype=np.int64)[codes]
     data, huge = solve(X, y, max_depth=3)
     assert huge.objective == plain.objective
-    assert huge.stats == plain.stats
+    counters = [{k: v for k, v in r.stats.items() if not k.endswith("_us")} for r in (huge, plain)]
+    assert counters[0] == counters[1]
     predicted = huge.tree.predict(data)
     assert predicted.dtype == pl.Int64
     assert set(predicted) == set(labels)

@@ -139,7 +139,7 @@ class TestFork:
         assert (again.tree, again.status) == (result.tree, "optimal")
 
     def test_b28_a_forked_child_searches_with_a_pool(self, result, numbers):
-        search = OptimalTreeSearch(max_depth=4, threads=4, time_limit=0.3)
+        search = OptimalTreeSearch(max_depth=8, threads=4, time_limit=0.3)
         again = forked(lambda: search.run(numbers))
         assert (again.status, again.stats["threads"]) == ("time_limit", 4)
 

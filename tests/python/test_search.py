@@ -41,7 +41,7 @@ class TestParameters:
             ("node_penalty", float("inf"), "finite and not negative", "inf"),
             ("rank", "nodes", "objective", "nodes"),
             ("rank", (), "objective", '""'),
-            ("rank", ("objective", "nodes"), "objective", "nodes"),
+            ("rank", ("nodes", "objective"), "objective", "nodes"),
             ("unseen", "ignore", '"majority", "missing", "error"', '"ignore"'),
             ("time_limit", -1, "not negative", "-1"),
             ("time_limit", float("nan"), "finite", "NaN"),
@@ -120,7 +120,7 @@ class TestParameters:
             "min_leaf": 7,
             "objective": "errors",
             "node_penalty": 0.25,
-            "rank": ("objective",),
+            "rank": ("objective", "nodes"),
             "binarizer": Binarizer(thresholds="quantile", max_thresholds=3, nominal="subsets", missing="false"),
             "unseen": "error",
             "time_limit": 1.5,
@@ -455,3 +455,16 @@ class TestSmallAndLarge:
         result = train({"x": range(n), "y": range(n)}, max_depth=2)
         assert result.objective == n - 4
         assert len(result.tree.schema.classes) == n
+
+
+def test_rank_by_nodes_finds_the_smallest_of_the_best_trees():
+    data = datasets.load("iris")
+    best = OptimalTreeSearch(max_depth=4).run(data)
+    ranked = OptimalTreeSearch(max_depth=4, rank=("objective", "nodes")).run(data)
+    assert ranked.status == "optimal"
+    assert ranked.objective == best.objective
+    assert ranked.tree.n_nodes <= best.tree.n_nodes
+    fewer = OptimalTreeSearch(max_depth=4, max_nodes=ranked.tree.n_nodes - 1).run(data)
+    assert fewer.objective > best.objective
+    same = OptimalTreeSearch(max_depth=4, max_nodes=ranked.tree.n_nodes).run(data)
+    assert same.tree == ranked.tree
