@@ -2,10 +2,11 @@
 
     python benches/peers/check_optima.py --data DIR --reference FILE [FILE ...] [--limit 60] [--depths 3 4 5]
 
-A reference, such as ``tests/data/optima.csv``, has the columns ``dataset, max_depth, max_nodes, errors``; a data set is ``murtree/<dataset>*.txt[.gz]``
-or ``contree/<dataset>*.txt[.gz]`` below DIR: blank-separated, the label first. Murtree sets have 0/1 features and are
-checked at depth 3 without a limit and at greater depth within ``--limit`` seconds each; ConTree sets have real-valued
-features and are reported at depth 2 where all their midpoints make at most ``--most-tests`` tests.
+A reference, such as ``tests/data/optima.csv``, has the columns ``dataset, max_depth, max_nodes, errors``; a data set is
+``murtree/<dataset>*.txt[.gz]`` or ``contree/<dataset>*.txt[.gz]`` below DIR: blank-separated, the label first. Murtree
+sets have 0/1 features and are checked at depth 3 without a limit and at greater depth within ``--limit`` seconds each;
+ConTree sets have real-valued features and are reported at depth 2 where all their midpoints make at most
+``--most-tests`` tests.
 
 A value below the file's is checked by predicting it back from the tree, and reported as such. Exit status 1 if a proven
 value differs from the file's, or a depth-3 row is not proved.
