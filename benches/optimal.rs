@@ -13,7 +13,7 @@ use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
     Thresholds,
 };
-use lattree::optimal::{Board, CacheKind, Outcome, Params, Switches, search};
+use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, search};
 
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
     let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
@@ -59,10 +59,13 @@ fn run(data: &Dataset, max_depth: u32, switches: Switches) -> Outcome {
 }
 
 fn depths(c: &mut Criterion) {
-    for depth in [2, 3, 4] {
+    for depth in [2, 3, 4, 5] {
         let mut group = c.benchmark_group(format!("optimal/depth{depth}"));
         group.sample_size(10);
         for (name, data) in sets() {
+            if depth == 5 && name.starts_with("numbers") {
+                continue; // minutes
+            }
             group.bench_with_input(BenchmarkId::from_parameter(name), &data, |b, data| {
                 b.iter(|| black_box(run(data, depth, Switches::default())));
             });
@@ -70,20 +73,29 @@ fn depths(c: &mut Criterion) {
     }
 }
 
+/// What each part buys.
 fn switches(c: &mut Criterion) {
-    let mut group = c.benchmark_group("optimal/switches_depth3");
+    let mut group = c.benchmark_group("optimal/switches_depth4");
     group.sample_size(10);
     let data = murtree(include_str!("../tests/data/vote.txt"));
     let all = Switches::default();
     for (name, switches) in [
         ("all", all.clone()),
-        ("no_bounds", Switches { bounds: false, ..all.clone() }),
+        ("no_similarity", Switches { bounds: false, ..all.clone() }),
+        ("no_transpositions", Switches { transpositions: false, ..all.clone() }),
+        ("no_refined_bound", Switches { refined: false, ..all.clone() }),
+        ("no_subtraction", Switches { subtraction: false, ..all.clone() }),
+        ("no_dynamic_order", Switches { dynamic_order: false, ..all.clone() }),
+        ("order_as_given", Switches { order: Order::AsGiven, ..all.clone() }),
+        ("order_gini", Switches { order: Order::Gini, ..all.clone() }),
+        ("order_random", Switches { order: Order::Random, ..all.clone() }),
         ("no_cache", Switches { cache: CacheKind::Off, ..all.clone() }),
         ("branch_cache", Switches { cache: CacheKind::Branch, ..all.clone() }),
-        ("no_depth_two", Switches { depth_two: false, ..all }),
+        ("baseline_instructions", Switches { baseline: true, ..all.clone() }),
+        ("plain", Switches { engine: Engine::Plain, ..all }),
     ] {
         group.bench_with_input(BenchmarkId::from_parameter(name), &switches, |b, switches| {
-            b.iter(|| black_box(run(&data, 3, switches.clone())));
+            b.iter(|| black_box(run(&data, 4, switches.clone())));
         });
     }
 }

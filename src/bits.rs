@@ -1,4 +1,4 @@
-//! Words of bits: the only home of word kernels (and, later, of SIMD with its scalar twins).
+//! Words of bits.
 
 use std::ops::Range;
 

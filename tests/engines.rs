@@ -71,10 +71,10 @@ fn check_problem(seed: u64) {
         ..Params::default()
     };
     let expected = run(&data, &plain);
-    let dense = Params { switches: Switches { engine: Engine::Dense, ..Switches::default() }, ..plain.clone() };
+    let dense = Params { switches: Switches { engine: Engine::Auto, ..Switches::default() }, ..plain.clone() };
     let levels = LEVELS.map(|n| random.below(n as u64) as usize);
     let mut other = variant(levels, &plain);
-    other.switches.engine = Engine::Dense;
+    other.switches.engine = Engine::Auto;
     for params in [dense, other] {
         let outcome = run(&data, &params);
         let say = || format!("seed {seed}, {params:?}\n{data:?}");

@@ -4,16 +4,17 @@
 //!
 //! 1. [`crate::data::BinaryTable`]: columns become 0/1 tests; equal rows merge; repeated tests go.
 //! 2. `problem`: masses become integers, tests are oriented so that rows are sparse.
-//! 3. `start`: a greedy tree, then the best trees of depth two, three and so on give upper bounds.
-//! 4. `plain`, `branch`: branch and bound by recursion over root tests. `depth_two` (over `pairs`) ends the recursion:
-//!    it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic et al., *MurTree*, JMLR 2022).
-//!    `bounds` and `cache` cut branches short. Threads share the tests of a node; the incumbent, the bounds and the
-//!    cache are common to all.
+//! 3. `dense`: from depth three on, if its pair counts fit into memory.
+//! 4. Else the plain search, which is also the reference: `start` gives a greedy tree; then the best trees of depth two,
+//!    three and so on give upper bounds. `plain`, `branch`: branch and bound by recursion over root tests. `depth_two`
+//!    (over `pairs`) ends the recursion: it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic
+//!    et al., *MurTree*, JMLR 2022). `bounds` and `cache` cut branches short.
 //! 5. `rebuild`: the canonical tree, from least costs; `grow` gives it masses and labels.
 //! 6. `anytime`: the incumbent and the bound, at any moment.
 //!
-//! Differences from the paper: costs are integer masses of any number of classes, not counts of two; the similarity
-//! bound comes from the pair counts of a node rather than from an archive of earlier sets.
+//! Threads share the tests of a node; the incumbent, the bounds and the cache are common to all. Differences from the
+//! paper: costs are integer masses of any number of classes, not counts of two; the similarity bound comes from the pair
+//! counts of a node rather than from an archive of earlier sets.
 
 mod anytime;
 mod bounds;
@@ -134,13 +135,11 @@ pub struct Switches {
 /// Which search does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// The dense search from depth three on, if its pair counts fit into memory and cost less than sparse ones.
+    /// The dense search from depth three on, if its pair counts fit into half of the memory; else the plain one.
     #[default]
     Auto,
     /// The plain search: the reference.
     Plain,
-    /// The dense search from depth three on, if its pair counts fit into memory.
-    Dense,
 }
 
 impl Default for Switches {

@@ -122,7 +122,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
     let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] =
         levels;
     let switches = Switches {
-        engine: [Engine::Dense, Engine::Plain][engine],
+        engine: [Engine::Auto, Engine::Plain][engine],
         cache: CacheKind::ALL[cache],
         bounds: bounds == 1,
         transpositions: transpositions == 1,
