@@ -372,7 +372,7 @@ impl Run<'_> {
         } else {
             8
         };
-        let bytes = dense::bytes(problem.n_tests, problem.channels, lane, limits.0, self.threads);
+        let bytes = dense::bytes(problem, lane, limits.0, self.threads);
         if bytes > self.budget.memory_limit() / 2 {
             return None;
         }

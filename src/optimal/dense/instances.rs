@@ -45,6 +45,12 @@ pub(super) struct Instances {
 }
 
 impl Instances {
+    /// About how many instances there are, if all masses are split into planes. O(rows x classes).
+    pub(super) fn in_planes<M: Mass>(problem: &Problem<M>) -> u64 {
+        let of_row = |row: u32| problem.masses(row).iter().map(|&(_, mass)| u64::from(mass.into().count_ones()));
+        (0..problem.n_rows as u32).flat_map(of_row).sum()
+    }
+
     /// Complexity: O(rows x classes + instances).
     pub(super) fn new<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<Self, Stop> {
         let n_classes = problem.n_classes;

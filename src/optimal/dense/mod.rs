@@ -77,11 +77,14 @@ pub(super) struct Switches {
     pub(super) parallel_work: u64,
 }
 
-/// Bytes that a search over this many tests needs at once, at least, if its masses are kept in lanes of `lane` bytes.
-pub(super) fn bytes(n_tests: usize, channels: usize, lane: usize, depth: u32, threads: usize) -> u64 {
-    let stride = Layout::new(n_tests).stride() as u64;
-    // A matrix per node on the path and one for the cell, in each thread.
-    stride * stride * channels as u64 * lane as u64 * u64::from(depth.max(3) - 1) * threads as u64
+/// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes.
+pub(super) fn bytes<M: Mass>(problem: &Problem<M>, lane: usize, depth: u32, threads: usize) -> u64 {
+    let layout = Layout::new(problem.n_tests);
+    let stride = layout.stride() as u64;
+    // Per node: its matrices, and its instances as rows and columns. Per thread: the nodes of a path, and a cell.
+    let matrices = stride * stride * (problem.channels + 1) as u64 * lane as u64;
+    let rows = Instances::in_planes(problem) * (12 * layout.lanes as u64 + 16);
+    matrices.saturating_add(rows).saturating_mul(u64::from(depth - 1) * threads as u64)
 }
 
 /// What a search did.
@@ -167,8 +170,8 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         anytime: &Anytime,
         rebuild_seconds: &mut f64,
     ) -> Result<(), Stop> {
-        // A search of milliseconds needs no first tree.
-        if plain.work(root, depth) > GREEDY {
+        let is_long = plain.work(root, depth) > LONG;
+        if is_long {
             let (shape, cost, _) = plain.greedy(root, depth, nodes)?;
             anytime.offer(shape, cost);
         }
@@ -179,12 +182,29 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         let leaf = self.problem.leaf(&self.problem.totals(root));
         // What every tree costs, and was cancelled.
         let constant = leaf - at.node.leaf(self.instances.n_classes);
+        if is_long {
+            let (depth, nodes) = usable(2, nodes);
+            let cost = self.shallow(&mut at)?[nodes as usize];
+            if cost + constant < anytime.cost() {
+                let found = self.first(root, &mut at, depth, nodes, cost, false)?;
+                anytime.offer(self.rebuild_below(root, found, depth)?, cost + constant);
+            }
+        }
         let mut cost = leaf - constant;
         // Shallower trees take a small part of the time, and give incumbents that cut the deeper search short.
         let last = depth;
         for depth in last.min(4)..=last {
             let found = Mutex::default();
-            let watch = RootWatch { search: self, root, anytime, constant, depth, is_last: depth == last, found };
+            let watch = RootWatch {
+                search: self,
+                root,
+                anytime,
+                constant,
+                depth,
+                is_last: depth == last,
+                builds: is_long,
+                found,
+            };
             let levels = Levels::new(depth, nodes);
             let mut cutoffs: Costs = smallvec![0; levels.len()];
             cutoffs[levels.top()] = cost.min(anytime.cost() - constant);
@@ -261,11 +281,9 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
     }
 }
 
-/// Work (pair additions of the plain search) from which a greedy tree is worth its time.
-const GREEDY: u64 = 50_000_000;
-
-/// Seconds before which better trees are not built: a short search is over by then.
-const PATIENCE: f64 = 0.01;
+/// Work (pair additions of the plain search, before bounds) from which trees are built while the search runs; one of less
+/// is over in milliseconds. Not a time: what a limit of nodes leaves must not depend on the clock.
+const LONG: u64 = 50_000_000;
 
 /// Watches the root of the search.
 struct RootWatch<'a, 'p, M, L> {
@@ -276,6 +294,8 @@ struct RootWatch<'a, 'p, M, L> {
     depth: u32,
     /// Whether bounds at this depth are bounds on all trees asked for.
     is_last: bool,
+    /// Whether to build trees while the search runs.
+    builds: bool,
     /// The best root so far whose tree was not built yet.
     found: Mutex<Option<Found>>,
 }
@@ -295,10 +315,7 @@ impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
         if self.is_last {
             self.anytime.prove(bound + self.constant);
         }
-        let found = match self.search.budget.seconds() > PATIENCE {
-            true => self.lock().take(),
-            false => None,
-        };
+        let found = if self.builds { self.lock().take() } else { None };
         let Some(found) = found else { return };
         let cost = found.costs.0 + found.costs.1 + self.search.problem.node_penalty + self.constant;
         if cost < self.anytime.cost() {
