@@ -51,7 +51,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let node = run.node;
         let mut child = self.nodes.take();
         let mut picked = std::mem::take(&mut child.picked);
-        node.pick(root, side == 1, &mut picked, &mut child.node.starts);
+        node.pick(self.isa, (root, side == 1), &mut picked, &mut child.node.starts);
         child.node.ids.clear();
         child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let depth = run.ask.depth - 1;
@@ -154,7 +154,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let picked = if small == 1 { passing } else { node.mass - passing }.min(node.ids.len() as u64);
         cell.is_compact = pays_to_gather(node, picked);
         if cell.is_compact {
-            node.pick(root, small == 1, &mut cell.picked, &mut cell.starts);
+            node.pick(self.isa, (root, small == 1), &mut cell.picked, &mut cell.starts);
             cell.columns.gather(self.isa, &node.rows, node.layout, &cell.picked, &cell.starts);
         } else {
             node.select(root, small == 1, &mut cell.set);

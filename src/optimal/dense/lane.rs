@@ -1,6 +1,6 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-use super::simd::{BLOCK, Popcount};
+use super::simd::{BLOCK, MaskedTile, Popcount, Tile};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
@@ -29,15 +29,20 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
     fn greater(self, other: Self) -> Self;
     /// Read as a difference of masses, the lesser of two.
     fn lesser(self, other: Self) -> Self;
-    /// The greatest of differences of masses.
+    /// The greatest of each line of differences of masses.
     #[inline(always)]
-    fn greatest<P: Popcount>(block: &[Self; BLOCK]) -> Self {
-        block.iter().fold(Self::LEAST, |greatest, &x| greatest.greater(x))
+    fn greatest_of_lines<P: Popcount>(tile: &Tile<Self>) -> [Self; BLOCK] {
+        tile.map(|line| line.iter().fold(Self::LEAST, |greatest, &x| greatest.greater(x)))
     }
-    /// The least of differences of masses.
+    /// The least of each line of differences of masses.
     #[inline(always)]
-    fn least<P: Popcount>(block: &[Self; BLOCK]) -> Self {
-        block.iter().fold(Self::MOST, |least, &x| least.lesser(x))
+    fn least_of_lines<P: Popcount>(tile: &Tile<Self>) -> [Self; BLOCK] {
+        tile.map(|line| line.iter().fold(Self::MOST, |least, &x| least.lesser(x)))
+    }
+    /// Counts a tile of differences of masses that fit into 32 bits.
+    #[inline(always)]
+    fn count_tile<P: Popcount>(of: &MaskedTile, tile: &mut Tile<Self>) {
+        *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
     /// Half of it.
     fn halved(self) -> Self;
@@ -102,15 +107,19 @@ lane!(
     // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
     // instead of the sum. Capping is part of the instruction that narrows.
     u16, i16, |count: u32, shift| count.wrapping_shl(shift).min(u16::MAX.into()) as u16,
-        |difference: u32| (difference as i32).clamp(i16::MIN.into(), i16::MAX.into()) as u16,
+        |difference| difference as u16,
     {
         #[inline(always)]
-        fn greatest<P: Popcount>(block: &[u16; BLOCK]) -> u16 {
-            P::greatest(&block.map(|x| x as i16)) as u16
+        fn greatest_of_lines<P: Popcount>(tile: &Tile<u16>) -> [u16; BLOCK] {
+            P::greatest_of_lines(tile)
         }
         #[inline(always)]
-        fn least<P: Popcount>(block: &[u16; BLOCK]) -> u16 {
-            P::least(&block.map(|x| x as i16)) as u16
+        fn least_of_lines<P: Popcount>(tile: &Tile<u16>) -> [u16; BLOCK] {
+            P::least_of_lines(tile)
+        }
+        #[inline(always)]
+        fn count_tile<P: Popcount>(of: &MaskedTile, tile: &mut Tile<u16>) {
+            P::narrow_tile(of, tile);
         }
     };
     u32, i32, |count: u32, shift| count.wrapping_shl(shift), |difference| difference, {};

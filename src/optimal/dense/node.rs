@@ -237,23 +237,42 @@ impl<L: Lane> Node<L> {
     }
 
     /// Writes to `picked` the rows on one side of a test, and to `starts` where its groups start.
-    pub(super) fn pick(&self, position: usize, side: bool, picked: &mut Vec<u32>, starts: &mut Vec<usize>) {
-        picked.clear();
+    pub(super) fn pick(&self, isa: Isa, of: (usize, bool), picked: &mut Vec<u32>, starts: &mut Vec<usize>) {
+        isa.run(Pick { node: self, of, picked, starts });
+    }
+}
+
+struct Pick<'a, L> {
+    node: &'a Node<L>,
+    of: (usize, bool),
+    picked: &'a mut Vec<u32>,
+    starts: &'a mut Vec<usize>,
+}
+
+impl<L: Lane> Kernel for Pick<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Popcount>(self) {
+        let Pick { node, of: (position, side), picked, starts } = self;
+        let columns = &node.columns;
+        let flip = if side { 0 } else { u32::MAX };
         starts.clear();
         starts.push(0);
-        let flip = if side { 0 } else { u32::MAX };
-        for (group, bounds) in self.starts.windows(2).enumerate() {
-            for word in self.columns.starts[group]..self.columns.starts[group + 1] {
-                let in_use = self.columns.in_use(word, group, bounds[1] - bounds[0]);
-                let mut bits = (self.columns.words[word * self.columns.stride + position] ^ flip) & in_use;
-                let first = (bounds[0] + (word - self.columns.starts[group]) * 32) as u32;
-                while bits != 0 {
-                    picked.push(first + bits.trailing_zeros());
-                    bits &= bits - 1;
-                }
+        // Room for the bits of a whole word behind the last.
+        picked.resize(node.ids.len() + 32, 0);
+        let mut end = 0;
+        for (group, bounds) in node.starts.windows(2).enumerate() {
+            for word in columns.starts[group]..columns.starts[group + 1] {
+                let in_use = columns.in_use(word, group, bounds[1] - bounds[0]);
+                let bits = (columns.words[word * columns.stride + position] ^ flip) & in_use;
+                let first = (bounds[0] + (word - columns.starts[group]) * 32) as u32;
+                let room = picked[end..].first_chunk_mut().expect("no more bits than instances");
+                end += P::positions(bits, first, room);
             }
-            starts.push(picked.len());
+            starts.push(end);
         }
+        picked.truncate(end);
     }
 }
 

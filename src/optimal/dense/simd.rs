@@ -55,25 +55,42 @@ impl<'a> Masked<'a> {
 /// 16 lines of 16 numbers.
 pub(in crate::optimal) type Tile<L> = [[L; BLOCK]; BLOCK];
 
+/// 32 words of bits in each of 16 lanes.
+pub(in crate::optimal) type Square = [[u32; BLOCK]; 32];
+
+/// Words that are counted alike.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::optimal) struct WordRun {
+    /// The first word, and the one after the last.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Whether to subtract counts.
+    pub(super) negative: bool,
+    /// How often to double all that was counted, once these words are.
+    pub(super) doublings: u32,
+}
+
 /// The columns of a block, word by word, each with 16 masks: what a tile is counted from.
+#[derive(Clone, Copy)]
 pub(in crate::optimal) struct MaskedTile<'a> {
     pub(super) words: &'a [u32],
     pub(super) masks: &'a [[u32; BLOCK]],
     pub(super) stride: usize,
     pub(super) block: usize,
-    /// Whether to subtract counts.
-    pub(super) negative: bool,
+    pub(super) runs: &'a [WordRun],
 }
 
 impl MaskedTile<'_> {
+    /// The words of a run, with their masks.
     #[inline(always)]
-    fn words(&self) -> impl Iterator<Item = (&[u32; BLOCK], &[u32; BLOCK])> {
-        let start = self.block * BLOCK;
+    fn words(&self, start: usize, end: usize) -> impl Iterator<Item = (&[u32; BLOCK], &[u32; BLOCK])> {
+        let first = self.block * BLOCK;
         let column = move |word| {
             let word: &[u32] = word;
-            word[start..].first_chunk::<BLOCK>().expect("words are whole blocks")
+            word[first..].first_chunk::<BLOCK>().expect("words are whole blocks")
         };
-        self.words.chunks_exact(self.stride).map(column).zip(self.masks)
+        let words = &self.words[start * self.stride..end * self.stride];
+        words.chunks_exact(self.stride).map(column).zip(&self.masks[start..end])
     }
 }
 
@@ -82,28 +99,60 @@ pub(in crate::optimal) trait Popcount {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
-    /// Adds to a tile the number of bits that each of 16 masks shares with each of 16 columns, times `1 << shift`.
-    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>);
+    /// Counts the bits that each of 16 masks shares with each of 16 columns.
+    fn tile(of: &MaskedTile) -> Tile<u32>;
 
-    /// The tile of two sets of words.
+    /// The same, where the counts are differences that fit into 16 bits.
     #[inline(always)]
-    fn tile_of_two(one: &MaskedTile, two: &MaskedTile) -> Tile<u32> {
-        let mut tile = [[0; BLOCK]; BLOCK];
-        Self::add_tile(one, 0, &mut tile);
-        Self::add_tile(two, 0, &mut tile);
-        tile
+    fn narrow_tile(of: &MaskedTile, tile: &mut Tile<u16>) {
+        for (line, counts) in tile.iter_mut().zip(Self::tile(of)) {
+            *line = counts.map(|count| count as u16);
+        }
     }
 
-    /// The greatest of 16 signed numbers.
+    /// The greatest number of each line, read as signed ones.
     #[inline(always)]
-    fn greatest(block: &[i16; BLOCK]) -> i16 {
-        block.iter().fold(i16::MIN, |greatest, &x| greatest.max(x))
+    fn greatest_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        tile.map(|line| line.iter().fold(i16::MIN, |greatest, &x| greatest.max(x as i16)) as u16)
     }
 
-    /// The least of 16 signed numbers.
+    /// The least number of each line, read as signed ones.
     #[inline(always)]
-    fn least(block: &[i16; BLOCK]) -> i16 {
-        block.iter().fold(i16::MAX, |least, &x| least.min(x))
+    fn least_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        tile.map(|line| line.iter().fold(i16::MAX, |least, &x| least.min(x as i16)) as u16)
+    }
+
+    /// Transposes the 32 x 32 bits of each lane: bit i of word k becomes bit k of word i.
+    #[inline(always)]
+    fn transpose(square: &mut Square) {
+        let mut mask = 0x0000_ffffu32;
+        let mut width = 16;
+        while width > 0 {
+            for start in (0..32).step_by(2 * width) {
+                for k in start..start + width {
+                    for lane in 0..BLOCK {
+                        let (low, high) = (square[k][lane], square[k + width][lane]);
+                        let swapped = ((low >> width) ^ high) & mask;
+                        square[k][lane] = low ^ (swapped << width);
+                        square[k + width][lane] = high ^ swapped;
+                    }
+                }
+            }
+            width /= 2;
+            mask ^= mask << width.max(1);
+        }
+    }
+
+    /// Writes `first` plus the number of each bit that is set, ascending; returns how many there are. What lies behind
+    /// them is overwritten too.
+    #[inline(always)]
+    fn positions(mut bits: u32, first: u32, positions: &mut [u32; 32]) -> usize {
+        let count = bits.count_ones() as usize;
+        for position in &mut positions[..count] {
+            *position = first + bits.trailing_zeros();
+            bits &= bits - 1;
+        }
+        count
     }
 }
 
@@ -112,16 +161,23 @@ pub(super) struct Portable;
 
 impl Popcount for Portable {
     #[inline(always)]
-    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
-        for (column, masks) in of.words() {
-            for (line, &mask) in tile.iter_mut().zip(masks) {
-                for lane in 0..BLOCK {
-                    let count = (column[lane] & mask).count_ones() << shift;
-                    line[lane] =
-                        if of.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+    fn tile(of: &MaskedTile) -> Tile<u32> {
+        let mut tile = [[0u32; BLOCK]; BLOCK];
+        for run in of.runs {
+            for (column, masks) in of.words(run.start, run.end) {
+                for (line, &mask) in tile.iter_mut().zip(masks) {
+                    for lane in 0..BLOCK {
+                        let count = (column[lane] & mask).count_ones();
+                        line[lane] =
+                            if run.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+                    }
                 }
             }
+            if run.doublings > 0 {
+                tile.as_flattened_mut().iter_mut().for_each(|count| *count <<= run.doublings);
+            }
         }
+        tile
     }
 
     #[inline(always)]
@@ -180,40 +236,46 @@ pub(super) struct ByNibble;
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByNibble {
     #[inline(always)]
-    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
+    fn tile(of: &MaskedTile) -> Tile<u32> {
         const LINES: usize = 4; // as many as there are registers for
+        let mut tile = [[0; BLOCK]; BLOCK];
         // SAFETY: as below.
         unsafe {
-            let shift = _mm_cvtsi32_si128(shift as i32);
             for (part, lines) in tile.as_chunks_mut::<LINES>().0.iter_mut().enumerate() {
                 let mut counts = [[_mm256_setzero_si256(); 2]; LINES];
-                let chunks = of.words.chunks(MOST * of.stride).zip(of.masks.chunks(MOST));
-                for (words, masks) in chunks {
-                    let mut bytes = [[_mm256_setzero_si256(); 2]; LINES];
-                    for (column, masks) in (MaskedTile { words, masks, ..*of }).words() {
-                        let halves = [0, 8].map(|at| _mm256_loadu_si256(column.as_ptr().add(at).cast()));
-                        for (bytes, &mask) in bytes.iter_mut().zip(&masks[part * LINES..]) {
-                            let mask = _mm256_set1_epi32(mask as i32);
-                            for (bytes, half) in bytes.iter_mut().zip(halves) {
-                                *bytes = _mm256_add_epi8(*bytes, byte_counts(_mm256_and_si256(half, mask)));
+                for run in of.runs {
+                    for start in (run.start..run.end).step_by(MOST) {
+                        let mut bytes = [[_mm256_setzero_si256(); 2]; LINES];
+                        for (column, masks) in of.words(start, run.end.min(start + MOST)) {
+                            let halves = [0, 8].map(|at| _mm256_loadu_si256(column.as_ptr().add(at).cast()));
+                            for (bytes, &mask) in bytes.iter_mut().zip(&masks[part * LINES..]) {
+                                let mask = _mm256_set1_epi32(mask as i32);
+                                for (bytes, half) in bytes.iter_mut().zip(halves) {
+                                    *bytes = _mm256_add_epi8(*bytes, byte_counts(_mm256_and_si256(half, mask)));
+                                }
                             }
                         }
+                        for (counts, bytes) in counts.as_flattened_mut().iter_mut().zip(bytes.as_flattened()) {
+                            let sums = sum_of_bytes(*bytes);
+                            *counts = if run.negative {
+                                _mm256_sub_epi32(*counts, sums)
+                            } else {
+                                _mm256_add_epi32(*counts, sums)
+                            };
+                        }
                     }
-                    for (counts, bytes) in counts.as_flattened_mut().iter_mut().zip(bytes.as_flattened()) {
-                        *counts = _mm256_add_epi32(*counts, sum_of_bytes(*bytes));
+                    let doublings = _mm_cvtsi32_si128(run.doublings as i32);
+                    for counts in counts.as_flattened_mut() {
+                        *counts = _mm256_sll_epi32(*counts, doublings);
                     }
                 }
-                for (half, counts) in
-                    lines.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(counts.as_flattened())
-                {
-                    let (counts, half) = (_mm256_sll_epi32(*counts, shift), half.as_mut_ptr().cast());
-                    let before = _mm256_loadu_si256(half);
-                    let after =
-                        if of.negative { _mm256_sub_epi32(before, counts) } else { _mm256_add_epi32(before, counts) };
-                    _mm256_storeu_si256(half, after);
+                let halves = lines.as_flattened_mut().as_chunks_mut::<8>().0;
+                for (half, counts) in halves.iter_mut().zip(counts.as_flattened()) {
+                    _mm256_storeu_si256(half.as_mut_ptr().cast(), *counts);
                 }
             }
         }
+        tile
     }
 
     #[inline(always)]
@@ -246,31 +308,66 @@ impl Popcount for ByNibble {
     }
 
     #[inline(always)]
-    fn greatest(block: &[i16; BLOCK]) -> i16 {
+    fn greatest_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
         // SAFETY: as above.
-        unsafe { least_of(|a, b| _mm_max_epi16(a, b), block, i16::MAX) }
+        unsafe { extremes_of_lines::<true>(tile) }
     }
 
     #[inline(always)]
-    fn least(block: &[i16; BLOCK]) -> i16 {
+    fn least_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
         // SAFETY: as above.
-        unsafe { least_of(|a, b| _mm_min_epi16(a, b), block, i16::MIN) }
+        unsafe { extremes_of_lines::<false>(tile) }
     }
 }
 
-/// The first of 16 signed numbers in the order that `flip` turns into that of unsigned ones, by the instruction that
-/// finds the least of eight; `first` finds it of two.
+/// The greater of each pair of numbers, or the lesser.
 ///
 /// # Safety
-/// The processor must have SSE 4.1.
+/// The processor must have AVX2.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-unsafe fn least_of(first: impl Fn(__m128i, __m128i) -> __m128i, block: &[i16; BLOCK], flip: i16) -> i16 {
-    // SAFETY: 16 numbers are two registers; the caller has the instructions.
+unsafe fn extreme<const GREATEST: bool>(a: __m256i, b: __m256i) -> __m256i {
+    // SAFETY: the caller has the instructions.
+    unsafe { if GREATEST { _mm256_max_epi16(a, b) } else { _mm256_min_epi16(a, b) } }
+}
+
+/// The greatest number of each line, or the least. Two registers are folded into one until there is only one left, in
+/// which each line has a place.
+///
+/// # Safety
+/// The processor must have AVX2.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLOCK] {
+    // SAFETY: a line of 16 numbers is a register; the caller has the instructions.
     unsafe {
-        let half = |at: usize| _mm_loadu_si128(block.as_ptr().add(at).cast());
-        let eight = _mm_xor_si128(first(half(0), half(8)), _mm_set1_epi16(flip));
-        _mm_extract_epi16::<0>(_mm_minpos_epu16(eight)) as i16 ^ flip
+        let mut fold = [_mm256_setzero_si256(); 8];
+        // Of the lines i and i + 8, eight numbers each.
+        for i in 0..8 {
+            let a = _mm256_loadu_si256(tile[i].as_ptr().cast());
+            let b = _mm256_loadu_si256(tile[i + 8].as_ptr().cast());
+            let (low, high) = (_mm256_permute2x128_si256::<0x20>(a, b), _mm256_permute2x128_si256::<0x31>(a, b));
+            fold[i] = extreme::<GREATEST>(low, high);
+        }
+        // And of i + 4, four each.
+        for i in 0..4 {
+            let (a, b) = (fold[i], fold[i + 4]);
+            fold[i] = extreme::<GREATEST>(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));
+        }
+        // And of i + 2, two each.
+        for i in 0..2 {
+            let (a, b) = (_mm256_castsi256_ps(fold[i]), _mm256_castsi256_ps(fold[i + 2]));
+            let even = _mm256_castps_si256(_mm256_shuffle_ps::<0b10_00_10_00>(a, b));
+            let odd = _mm256_castps_si256(_mm256_shuffle_ps::<0b11_01_11_01>(a, b));
+            fold[i] = extreme::<GREATEST>(even, odd);
+        }
+        // The first has those of lines 0, 4, 2, 6 and of these + 8, the second those of the lines behind them.
+        let (a, b) = (fold[0], fold[1]);
+        let one = extreme::<GREATEST>(
+            _mm256_blend_epi16::<0b1010_1010>(a, _mm256_slli_epi32::<16>(b)),
+            _mm256_blend_epi16::<0b1010_1010>(_mm256_srli_epi32::<16>(a), b),
+        );
+        std::mem::transmute::<__m256i, [u16; BLOCK]>(_mm256_shuffle_epi32::<0b11_01_10_00>(one))
     }
 }
 
@@ -281,49 +378,60 @@ pub(super) struct ByWord;
 #[cfg(target_arch = "x86_64")]
 impl Popcount for ByWord {
     #[inline(always)]
-    fn tile_of_two(one: &MaskedTile, two: &MaskedTile) -> Tile<u32> {
+    fn tile(of: &MaskedTile) -> Tile<u32> {
+        // SAFETY: as below.
+        unsafe { std::mem::transmute::<[__m512i; BLOCK], Tile<u32>>(counts_of_tile(of)) }
+    }
+
+    #[inline(always)]
+    fn narrow_tile(of: &MaskedTile, tile: &mut Tile<u16>) {
         // SAFETY: as below.
         unsafe {
-            let mut counts = [_mm512_setzero_si512(); BLOCK];
-            for of in [one, two] {
-                for (column, masks) in of.words() {
-                    let column = _mm512_loadu_si512(column.as_ptr().cast());
-                    for (counts, &mask) in counts.iter_mut().zip(masks) {
-                        let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
-                        let count = _mm512_popcnt_epi32(both);
-                        *counts = if of.negative {
-                            _mm512_sub_epi32(*counts, count)
-                        } else {
-                            _mm512_add_epi32(*counts, count)
-                        };
-                    }
-                }
+            for (line, counts) in tile.iter_mut().zip(counts_of_tile(of)) {
+                _mm256_storeu_si256(line.as_mut_ptr().cast(), _mm512_cvtepi32_epi16(counts));
             }
-            std::mem::transmute::<[__m512i; BLOCK], Tile<u32>>(counts)
         }
     }
 
     #[inline(always)]
-    fn add_tile(of: &MaskedTile, shift: u32, tile: &mut Tile<u32>) {
+    fn greatest_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        ByNibble::greatest_of_lines(tile)
+    }
+
+    #[inline(always)]
+    fn least_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        ByNibble::least_of_lines(tile)
+    }
+
+    #[inline(always)]
+    fn transpose(square: &mut Square) {
         // SAFETY: as below.
         unsafe {
-            let mut counts = [_mm512_setzero_si512(); BLOCK];
-            for (column, masks) in of.words() {
-                let column = _mm512_loadu_si512(column.as_ptr().cast());
-                for (counts, &mask) in counts.iter_mut().zip(masks) {
-                    let both = _mm512_and_si512(column, _mm512_set1_epi32(mask as i32));
-                    *counts = _mm512_add_epi32(*counts, _mm512_popcnt_epi32(both));
-                }
-            }
-            let shift = _mm_cvtsi32_si128(shift as i32);
-            for (line, counts) in tile.iter_mut().zip(counts) {
-                let (counts, line) = (_mm512_sll_epi32(counts, shift), line.as_mut_ptr().cast());
-                let before = _mm512_loadu_si512(line);
-                let after =
-                    if of.negative { _mm512_sub_epi32(before, counts) } else { _mm512_add_epi32(before, counts) };
-                _mm512_storeu_si512(line, after);
+            two_stages::<16, 8>(square);
+            two_stages::<4, 2>(square);
+            for [low, high] in square.as_chunks_mut::<2>().0 {
+                let (a, b) = swap::<1>(load(low), load(high));
+                store(low, a);
+                store(high, b);
             }
         }
+    }
+
+    #[inline(always)]
+    fn positions(bits: u32, first: u32, positions: &mut [u32; 32]) -> usize {
+        // SAFETY: as below. The low half has at most 16 bits set, so that both stores are within the 32 positions.
+        unsafe {
+            let low = _mm512_add_epi32(
+                _mm512_set1_epi32(first as i32),
+                _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15),
+            );
+            let high = _mm512_add_epi32(low, _mm512_set1_epi32(16));
+            let (first, second) = (bits as u16, (bits >> 16) as u16);
+            let to = positions.as_mut_ptr();
+            _mm512_storeu_si512(to.cast(), _mm512_maskz_compress_epi32(first, low));
+            _mm512_storeu_si512(to.add(first.count_ones() as usize).cast(), _mm512_maskz_compress_epi32(second, high));
+        }
+        bits.count_ones() as usize
     }
 
     #[inline(always)]
@@ -343,15 +451,100 @@ impl Popcount for ByWord {
             counts.map(|counts| std::mem::transmute::<__m512i, [u32; BLOCK]>(counts))
         }
     }
+}
 
-    #[inline(always)]
-    fn greatest(block: &[i16; BLOCK]) -> i16 {
-        ByNibble::greatest(block)
+/// A line of words in a register.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn load(line: &[u32; BLOCK]) -> __m512i {
+    // SAFETY: 16 words are a register; the caller has the instructions.
+    unsafe { _mm512_loadu_si512(line.as_ptr().cast()) }
+}
+
+/// And back.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn store(line: &mut [u32; BLOCK], words: __m512i) {
+    // SAFETY: as above.
+    unsafe { _mm512_storeu_si512(line.as_mut_ptr().cast(), words) }
+}
+
+/// Swaps the high half of each `2 * WIDTH` bits of one line with the low half of the other.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn swap<const WIDTH: u32>(low: __m512i, high: __m512i) -> (__m512i, __m512i) {
+    // SAFETY: the caller has the instructions.
+    unsafe {
+        const FIRST_OR_SECOND: i32 = 0b1100_1010; // by the mask
+        let mask = _mm512_set1_epi32((u32::MAX / ((1 << WIDTH) + 1)) as i32);
+        let (up, down) = (_mm512_slli_epi32::<WIDTH>(high), _mm512_srli_epi32::<WIDTH>(low));
+        (
+            _mm512_ternarylogic_epi32::<FIRST_OR_SECOND>(mask, low, up),
+            _mm512_ternarylogic_epi32::<FIRST_OR_SECOND>(mask, down, high),
+        )
     }
+}
 
-    #[inline(always)]
-    fn least(block: &[i16; BLOCK]) -> i16 {
-        ByNibble::least(block)
+/// Two stages of a transposition at once: four lines stay in registers for both.
+///
+/// # Safety
+/// The processor must have AVX-512.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn two_stages<const WIDTH: u32, const HALF: u32>(square: &mut Square) {
+    let (width, half) = (WIDTH as usize, HALF as usize);
+    for start in (0..32).step_by(2 * width) {
+        for k in start..start + half {
+            // SAFETY: the caller has the instructions.
+            unsafe {
+                let (a, c) = swap::<WIDTH>(load(&square[k]), load(&square[k + width]));
+                let (b, d) = swap::<WIDTH>(load(&square[k + half]), load(&square[k + width + half]));
+                let ((a, b), (c, d)) = (swap::<HALF>(a, b), swap::<HALF>(c, d));
+                store(&mut square[k], a);
+                store(&mut square[k + half], b);
+                store(&mut square[k + width], c);
+                store(&mut square[k + width + half], d);
+            }
+        }
+    }
+}
+
+/// A tile, a register per line.
+///
+/// # Safety
+/// The processor must have AVX-512 with counts of bits.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn counts_of_tile(of: &MaskedTile) -> [__m512i; BLOCK] {
+    // SAFETY: a block of 16 words is a register; the caller has the instructions.
+    unsafe {
+        let mut counts = [_mm512_setzero_si512(); BLOCK];
+        for run in of.runs {
+            for (column, masks) in of.words(run.start, run.end) {
+                let column = _mm512_loadu_si512(column.as_ptr().cast());
+                for (counts, &mask) in counts.iter_mut().zip(masks) {
+                    let count = _mm512_popcnt_epi32(_mm512_and_si512(column, _mm512_set1_epi32(mask as i32)));
+                    *counts =
+                        if run.negative { _mm512_sub_epi32(*counts, count) } else { _mm512_add_epi32(*counts, count) };
+                }
+            }
+            if run.doublings > 0 {
+                let doublings = _mm_cvtsi32_si128(run.doublings as i32);
+                for counts in &mut counts {
+                    *counts = _mm512_sll_epi32(*counts, doublings);
+                }
+            }
+        }
+        counts
     }
 }
 
@@ -439,7 +632,7 @@ mod tests {
         n_words: usize,
     }
 
-    type Counts = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<i16>);
+    type Counts = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<[u16; BLOCK]>, Vec<Vec<u32>>);
 
     impl Kernel for All<'_> {
         type Output = Counts;
@@ -449,25 +642,32 @@ mod tests {
             let All { words, masks, stride, n_words } = self;
             let flat = masks.as_flattened();
             let masked = Masked::new(words, stride, n_words, flat, BLOCK);
-            let (mut counts, mut tiles, mut extremes) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut counts, mut tiles, mut lines, mut positions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
             for block in 0..stride / BLOCK {
                 counts.extend(P::count::<1>(&masked, block));
                 if (block + 2) * BLOCK <= stride {
                     counts.extend(P::count::<2>(&masked, block));
                 }
-                let [one, two] = [false, true].map(|negative| MaskedTile { words, masks, stride, block, negative });
-                tiles.push(P::tile_of_two(&one, &two));
-                tiles.push(P::tile_of_two(&one, &one));
-                let mut tile = [[7; BLOCK]; BLOCK];
-                P::add_tile(&one, 3, &mut tile);
-                P::add_tile(&two, 1, &mut tile);
-                tiles.push(tile);
+                for runs in [[(false, 0), (true, 0)], [(false, 2), (true, 1)]] {
+                    let all = |(negative, doublings)| WordRun { start: 0, end: n_words, negative, doublings };
+                    let runs = runs.map(all);
+                    let of = MaskedTile { words, masks, stride, block, runs: &runs };
+                    tiles.push(P::tile(&of));
+                    let mut narrow = [[7; BLOCK]; BLOCK];
+                    P::narrow_tile(&of, &mut narrow);
+                    tiles.push(narrow.map(|line| line.map(|count| count as i16 as u32)));
+                }
             }
-            for chunk in words.as_chunks::<BLOCK>().0 {
-                let numbers = chunk.map(|word| word as i16);
-                extremes.extend([P::greatest(&numbers), P::least(&numbers)]);
+            for tile in words.as_chunks::<BLOCK>().0.as_chunks::<BLOCK>().0 {
+                let narrow = tile.map(|line| line.map(|word| word as u16));
+                lines.extend([P::greatest_of_lines(&narrow), P::least_of_lines(&narrow)]);
             }
-            (counts, tiles, extremes)
+            for &word in words {
+                let mut buffer = [0; 32];
+                let count = P::positions(word, 5, &mut buffer);
+                positions.push(buffer[..count].to_vec());
+            }
+            (counts, tiles, lines, positions)
         }
     }
 
@@ -491,9 +691,18 @@ mod tests {
                     };
                     assert_eq!(expected.0[0], std::array::from_fn(|lane| shared(0, lane)));
                     assert_eq!(expected.1[0], [[0; BLOCK]; BLOCK]);
-                    assert_eq!(expected.1[1], std::array::from_fn(|m| std::array::from_fn(|lane| 2 * shared(m, lane))));
-                    let shifted = |m, lane| 7 + 8 * shared(m, lane) - 2 * shared(m, lane);
-                    assert_eq!(expected.1[2], std::array::from_fn(|m| std::array::from_fn(|lane| shifted(m, lane))));
+                    let weighted = |mask, column| 8 * shared(mask, column) - 2 * shared(mask, column);
+                    let tile = std::array::from_fn(|mask| std::array::from_fn(|lane| weighted(mask, lane)));
+                    assert_eq!(expected.1[2..4], [tile, tile]);
+                    for (lines, words) in expected.2.chunks(2).zip(words.chunks(BLOCK * BLOCK)) {
+                        let line = |at: usize| words[at * BLOCK..(at + 1) * BLOCK].iter().map(|&word| word as i16);
+                        assert_eq!(lines[0], std::array::from_fn(|at| line(at).max().unwrap() as u16));
+                        assert_eq!(lines[1], std::array::from_fn(|at| line(at).min().unwrap() as u16));
+                    }
+                    for (positions, &word) in expected.3.iter().zip(&words) {
+                        let set = (0..32).filter(|bit| word >> bit & 1 == 1).map(|bit| 5 + bit);
+                        assert!(set.eq(positions.iter().copied()));
+                    }
                     for isa in Isa::all() {
                         assert_eq!(isa.run(all()), expected, "{isa:?}, {n_words} words, stride {stride}");
                     }

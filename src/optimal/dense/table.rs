@@ -6,7 +6,7 @@
 //! positions is as good as any. Positions without a test hold a test that nothing passes.
 
 use super::aligned::Aligned;
-use super::simd::{BLOCK, Isa, Kernel, Popcount};
+use super::simd::{BLOCK, Isa, Kernel, Popcount, Square};
 
 /// How tests are laid out in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -93,11 +93,11 @@ impl Kernel for Gather<'_> {
     #[inline(always)]
     fn run<P: Popcount>(mut self) {
         match self.layout.lanes {
-            1 => self.narrow::<1>(),
-            2 => self.narrow::<2>(),
-            4 => self.narrow::<4>(),
-            8 => self.narrow::<8>(),
-            _ => self.wide(),
+            1 => self.narrow::<P, 1>(),
+            2 => self.narrow::<P, 2>(),
+            4 => self.narrow::<P, 4>(),
+            8 => self.narrow::<P, 8>(),
+            _ => self.wide::<P>(),
         }
     }
 }
@@ -129,7 +129,7 @@ impl Kernel for Rows<'_> {
                         row[..width].copy_from_slice(&word[bit * lanes + part..][..width]);
                     }
                     square[per_lane..].fill([0; BLOCK]);
-                    transpose(&mut square);
+                    P::transpose(&mut square);
                     for (row, from) in rows.chunks_exact_mut(lanes).zip(&square) {
                         row[part..part + width].copy_from_slice(&from[..width]);
                     }
@@ -139,12 +139,10 @@ impl Kernel for Rows<'_> {
     }
 }
 
-type Square = [[u32; BLOCK]; 32];
-
 impl Gather<'_> {
     /// Up to 8 lanes: several words of a group at once, side by side.
     #[inline(always)]
-    fn narrow<const LANES: usize>(&mut self) {
+    fn narrow<P: Popcount, const LANES: usize>(&mut self) {
         let Columns { stride, words, starts } = &mut *self.columns;
         let per_lane = self.layout.per_lane;
         let mut square: Square = [[0; BLOCK]; 32];
@@ -160,7 +158,7 @@ impl Gather<'_> {
                         row[part * LANES..(part + 1) * LANES].fill(0);
                     }
                 }
-                transpose(&mut square);
+                P::transpose(&mut square);
                 for part in 0..picked.len().div_ceil(32) {
                     let start = (first + at * (BLOCK / LANES) + part) * *stride;
                     let word = &mut words[start..start + *stride];
@@ -175,7 +173,7 @@ impl Gather<'_> {
 
     /// 16 lanes and more: a word at a time, in pieces of 16 lanes.
     #[inline(always)]
-    fn wide(&mut self) {
+    fn wide<P: Popcount>(&mut self) {
         let Columns { stride, words, starts } = &mut *self.columns;
         let Layout { lanes, per_lane } = self.layout;
         let mut square: Square = [[0; BLOCK]; 32];
@@ -189,34 +187,13 @@ impl Gather<'_> {
                         row.copy_from_slice(&self.rows[start..start + BLOCK]);
                     }
                     square[picked.len()..].fill([0; BLOCK]);
-                    transpose(&mut square);
+                    P::transpose(&mut square);
                     for (bit, from) in square[..per_lane].iter().enumerate() {
                         word[bit * lanes + part..bit * lanes + part + BLOCK].copy_from_slice(from);
                     }
                 }
             }
         }
-    }
-}
-
-/// Transposes the 32 x 32 bits of each of the 16 lanes: bit i of word k becomes bit k of word i.
-#[inline(always)]
-pub(super) fn transpose(square: &mut Square) {
-    let mut mask = 0x0000_ffffu32;
-    let mut width = 16;
-    while width > 0 {
-        for start in (0..32).step_by(2 * width) {
-            for k in start..start + width {
-                for lane in 0..BLOCK {
-                    let (low, high) = (square[k][lane], square[k + width][lane]);
-                    let swapped = ((low >> width) ^ high) & mask;
-                    square[k][lane] = low ^ (swapped << width);
-                    square[k + width][lane] = high ^ swapped;
-                }
-            }
-        }
-        width /= 2;
-        mask ^= mask << width.max(1);
     }
 }
 

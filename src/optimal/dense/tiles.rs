@@ -10,8 +10,9 @@
 
 use super::instances::Group;
 use super::lane::Lane;
-use super::pairs::{BestStumps, Block, Counted, Shape, Singles};
-use super::simd::{BLOCK, Kernel, MaskedTile, Popcount, Tile};
+use super::pairs::{BestStumps, Block, Counted, Shape, Singles, smallest};
+use super::simd::{BLOCK, Kernel, MaskedTile, Popcount, Tile, WordRun};
+use super::table::Columns;
 use crate::budget::Stop;
 
 /// Buffers.
@@ -22,9 +23,8 @@ pub(super) struct Extremes<L> {
     /// For each test, by blocks: the greatest and least difference where it and another test pass, and where the other
     /// passes alone.
     of: Vec<[Block<L>; 4]>,
-    /// The same for the tests of one block, each a line over the blocks of the others.
-    lines: Vec<[Block<L>; 4]>,
     masks: Vec<[u32; BLOCK]>,
+    runs: Vec<WordRun>,
 }
 
 /// The size of the matrix.
@@ -49,50 +49,53 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     pub(super) fn by_difference<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
-        let Extremes { single, of, lines, masks } = &mut stumps.extremes;
+        let Extremes { single, of, masks, runs } = &mut stumps.extremes;
         stumps.true_side.fill_with(shape.stride, L::MAX);
         stumps.false_side.fill_with(shape.stride, L::MAX);
         single.clear();
         single.extend((0..n_blocks).map(|block| difference_of(&singles.true_side, block)));
         of.clear();
         of.resize(n_blocks, nothing());
-        lines.resize(BLOCK, nothing());
         // Whatever passes a test or does not is all.
         let all = single[0][0].plus(difference_of(&singles.false_side, 0)[0]);
+        if let Some(counted) = count {
+            runs_of(shape, counted, runs);
+        }
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
             let i = rows[0] as usize / BLOCK;
+            let line = tile_at(n_blocks, i, i)..tile_at(n_blocks, i + 1, 0);
             if let Some(counted) = count {
                 counted.masks_of(i, masks);
-            }
-            lines.fill(nothing());
-            for j in i..n_blocks {
-                let at = tile_at(n_blocks, i, j);
-                let part: &mut Tile<L> = as_tile_mut(&mut pairs[at..at + BLOCK * BLOCK]);
-                if let Some(counted) = count {
-                    count_tile::<P, L>(shape, counted, masks, j, part);
+                let tiles = pairs[line.clone()].as_chunks_mut::<BLOCK>().0.as_chunks_mut::<BLOCK>().0;
+                for (j, tile) in (i..).zip(tiles) {
+                    count_tile::<P, L>(shape, counted, (masks, runs), j, tile);
                 }
-                let rest = match whole {
-                    Some(whole) if REST => as_tile(&whole[at..at + BLOCK * BLOCK]),
-                    _ => &*part,
-                };
-                take_extremes::<L, REST>(part, rest, &single[i], &single[j], lines, &mut of[j]);
             }
+            let part = as_tiles(&pairs[line.clone()]);
+            let rest = match whole {
+                Some(whole) if REST => as_tiles(&whole[line]),
+                _ => part,
+            };
+            let lines = take_extremes::<L, REST>(part, rest, &single[i], &single[i..], &mut of[i..]);
             // All pairs of these tests are in.
             let mut extremes = of[i];
-            for &g in rows {
-                let lane = g as usize % BLOCK;
-                let [a, b, c, d] = &lines[lane];
-                extremes[0][lane] = extremes[0][lane].greater(L::greatest::<P>(a));
-                extremes[1][lane] = extremes[1][lane].lesser(L::least::<P>(b));
-                extremes[2][lane] = extremes[2][lane].greater(L::greatest::<P>(c));
-                extremes[3][lane] = extremes[3][lane].lesser(L::least::<P>(d));
+            let [a, b, c, d] = [
+                L::greatest_of_lines::<P>(&lines[0]),
+                L::least_of_lines::<P>(&lines[1]),
+                L::greatest_of_lines::<P>(&lines[2]),
+                L::least_of_lines::<P>(&lines[3]),
+            ];
+            for lane in 0..BLOCK {
+                extremes[0][lane] = extremes[0][lane].greater(a[lane]);
+                extremes[1][lane] = extremes[1][lane].lesser(b[lane]);
+                extremes[2][lane] = extremes[2][lane].greater(c[lane]);
+                extremes[3][lane] = extremes[3][lane].lesser(d[lane]);
             }
             let (true_side, false_side) = (&mut stumps.true_side[i * BLOCK..], &mut stumps.false_side[i * BLOCK..]);
             let sums = errors(&extremes, all, &single[i], singles, i, true_side, false_side);
-            // Sums of masses are below half the range: the same signed or not.
-            least = least.min(L::least::<P>(&sums).get());
+            least = least.min(smallest(&sums).get());
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
@@ -126,49 +129,62 @@ fn errors<L: Lane>(
     sums
 }
 
-/// The extremes that a tile adds to: those of its lines, and those of its columns.
+/// The extremes of each line of a row of tiles; those of the columns are added to `of`.
 #[inline(always)]
 fn take_extremes<L: Lane, const REST: bool>(
-    part: &Tile<L>,
-    rest: &Tile<L>,
+    part: &[Tile<L>],
+    rest: &[Tile<L>],
     single_i: &Block<L>,
-    single_j: &Block<L>,
-    lines: &mut [[Block<L>; 4]],
-    of: &mut [Block<L>; 4],
-) {
-    let single_j = *single_j;
-    let [mut a, mut b, mut c, mut d] = *of;
-    for (line, extremes) in lines[..BLOCK].iter_mut().enumerate() {
-        let d_g = single_i[line];
-        // Copies, so that the compiler need not ask whether what is written overlaps what is read.
-        let (part, rest) = (part[line], rest[line]);
-        let [mut p, mut q, mut r, mut s] = *extremes;
-        for lane in 0..BLOCK {
-            let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
-            let only_h = single_j[lane].minus(both);
-            let only_g = d_g.minus(both);
-            p[lane] = p[lane].greater(both);
-            q[lane] = q[lane].lesser(both);
-            r[lane] = r[lane].greater(only_h);
-            s[lane] = s[lane].lesser(only_h);
-            a[lane] = a[lane].greater(both);
-            b[lane] = b[lane].lesser(both);
-            c[lane] = c[lane].greater(only_g);
-            d[lane] = d[lane].lesser(only_g);
+    single: &[Block<L>],
+    of: &mut [[Block<L>; 4]],
+) -> [Tile<L>; 4] {
+    let mut extremes = [[[L::default(); BLOCK]; BLOCK]; 4];
+    // As many lines at a time as stay in registers along the row.
+    for line in (0..BLOCK).step_by(4) {
+        let [mut k, mut l, mut m, mut n] = [nothing(); 4];
+        for (((part, rest), single_j), of) in part.iter().zip(rest).zip(single).zip(of.iter_mut()) {
+            // Copies, so that the compiler need not ask whether what is written overlaps what is read.
+            let (single_j, mut column) = (*single_j, *of);
+            take_line::<L, REST>((&part[line], &rest[line]), single_i[line], &single_j, &mut k, &mut column);
+            take_line::<L, REST>((&part[line + 1], &rest[line + 1]), single_i[line + 1], &single_j, &mut l, &mut column);
+            take_line::<L, REST>((&part[line + 2], &rest[line + 2]), single_i[line + 2], &single_j, &mut m, &mut column);
+            take_line::<L, REST>((&part[line + 3], &rest[line + 3]), single_i[line + 3], &single_j, &mut n, &mut column);
+            *of = column;
         }
-        *extremes = [p, q, r, s];
+        for (kind, extremes) in extremes.iter_mut().enumerate() {
+            extremes[line..line + 4].copy_from_slice(&[k[kind], l[kind], m[kind], n[kind]]);
+        }
     }
-    *of = [a, b, c, d];
+    extremes
+}
+
+/// Adds a line of a tile to the extremes of that line and of the columns.
+#[inline(always)]
+fn take_line<L: Lane, const REST: bool>(
+    (part, rest): (&Block<L>, &Block<L>),
+    d_g: L,
+    d_h: &Block<L>,
+    of_line: &mut [Block<L>; 4],
+    of_column: &mut [Block<L>; 4],
+) {
+    for lane in 0..BLOCK {
+        let both = if REST { rest[lane].minus(part[lane]) } else { part[lane] };
+        let only_h = d_h[lane].minus(both);
+        let only_g = d_g.minus(both);
+        of_line[0][lane] = of_line[0][lane].greater(both);
+        of_line[1][lane] = of_line[1][lane].lesser(both);
+        of_line[2][lane] = of_line[2][lane].greater(only_h);
+        of_line[3][lane] = of_line[3][lane].lesser(only_h);
+        of_column[0][lane] = of_column[0][lane].greater(both);
+        of_column[1][lane] = of_column[1][lane].lesser(both);
+        of_column[2][lane] = of_column[2][lane].greater(only_g);
+        of_column[3][lane] = of_column[3][lane].lesser(only_g);
+    }
 }
 
 #[inline(always)]
-fn as_tile<L>(cells: &[L]) -> &Tile<L> {
-    cells.as_chunks::<BLOCK>().0.first_chunk().expect("a tile is 256 cells")
-}
-
-#[inline(always)]
-fn as_tile_mut<L>(cells: &mut [L]) -> &mut Tile<L> {
-    cells.as_chunks_mut::<BLOCK>().0.first_chunk_mut().expect("a tile is 256 cells")
+fn as_tiles<L>(cells: &[L]) -> &[Tile<L>] {
+    cells.as_chunks::<BLOCK>().0.as_chunks::<BLOCK>().0
 }
 
 impl Counted<'_> {
@@ -190,46 +206,54 @@ impl Counted<'_> {
     }
 }
 
-/// Counts the differences of a tile: of the tests that `masks` are of by those of block `j`.
+/// The groups of what is counted, in the order to count them: those of the greatest masses first, doubled as often as
+/// the next is smaller.
+#[inline(always)]
+fn runs_of(shape: Shape, counted: Counted, runs: &mut Vec<WordRun>) {
+    runs.clear();
+    let mut left = shape.groups.iter().map(|group| group.shift).max().unwrap_or(0);
+    let starts = &counted.columns.starts;
+    loop {
+        let run = |(index, of): (usize, &Group)| WordRun {
+            start: starts[index],
+            end: starts[index + 1],
+            negative: of.channel > 0,
+            doublings: 0,
+        };
+        let of_shift = shape.groups.iter().enumerate().filter(|(_, of)| of.shift == left);
+        runs.extend(of_shift.map(run).filter(|run| run.start < run.end));
+        if left == 0 {
+            break;
+        }
+        if let Some(last) = runs.last_mut() {
+            last.doublings += 1;
+        }
+        left -= 1;
+    }
+}
+
+/// Counts the differences of a tile: of the tests that the masks are of by those of block `j`.
 #[inline(always)]
 fn count_tile<P: Popcount, L: Lane>(
     shape: Shape,
     counted: Counted,
-    masks: &[[u32; BLOCK]],
+    (masks, runs): (&[[u32; BLOCK]], &[WordRun]),
     j: usize,
     tile: &mut Tile<L>,
 ) {
-    let columns = counted.columns;
-    let run = |group: usize, of: &Group| {
-        let (start, end) = (columns.starts[group], columns.starts[group + 1]);
-        let words = &columns.words[start * columns.stride..end * columns.stride];
-        MaskedTile { words, masks: &masks[start..end], stride: columns.stride, block: j, negative: of.channel > 0 }
-    };
-    if L::WIDE {
-        *tile = [[L::default(); BLOCK]; BLOCK];
-        for (group, of) in shape.groups.iter().enumerate() {
-            let mut sums = [[0u32; BLOCK]; BLOCK];
-            P::add_tile(&MaskedTile { negative: false, ..run(group, of) }, 0, &mut sums);
-            for (cell, &sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-                let count = L::of_count(sum, of.shift);
-                *cell = if of.channel == 0 { cell.plus(count) } else { cell.minus(count) };
-            }
-        }
+    let Columns { stride, ref words, ref starts } = *counted.columns;
+    let of = MaskedTile { words, masks, stride, block: j, runs };
+    if !L::WIDE {
+        L::count_tile::<P>(&of, tile);
         return;
     }
-    let sums = match shape.groups {
-        [one, two] if one.shift == 0 && two.shift == 0 => P::tile_of_two(&run(0, one), &run(1, two)),
-        groups => {
-            let mut sums = [[0u32; BLOCK]; BLOCK];
-            for (group, of) in groups.iter().enumerate() {
-                P::add_tile(&run(group, of), of.shift, &mut sums);
-            }
-            sums
-        }
-    };
-    for line in 0..BLOCK {
-        for lane in 0..BLOCK {
-            tile[line][lane] = L::of_difference(sums[line][lane]);
+    *tile = [[L::default(); BLOCK]; BLOCK];
+    for (group, range) in shape.groups.iter().zip(starts.windows(2)) {
+        let run = WordRun { start: range[0], end: range[1], negative: false, doublings: 0 };
+        let sums = P::tile(&MaskedTile { runs: &[run], ..of });
+        for (cell, &sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
+            let count = L::of_count(sum, group.shift);
+            *cell = if group.channel == 0 { cell.plus(count) } else { cell.minus(count) };
         }
     }
 }
