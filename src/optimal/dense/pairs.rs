@@ -80,6 +80,13 @@ impl<L: Lane> Singles<L> {
         (sum - most, shape.min_leaf <= 1 || cases >= shape.min_leaf)
     }
 
+    /// The mass on this side of a test.
+    #[inline(always)]
+    fn mass(&self, shape: Shape, side: bool, position: usize) -> L {
+        let counts = if side { &self.true_side } else { &self.false_side };
+        (0..shape.n_classes).fold(L::default(), |sum, class| sum.plus(counts[shape.slot(class, position)]))
+    }
+
     /// The errors of the leaf on this side of a test.
     pub(super) fn leaf(&self, shape: Shape, side: bool, position: usize) -> u64 {
         self.side(shape, side, position).0
@@ -135,12 +142,13 @@ impl<L: Lane> Kernel for SplitSingles<'_, L> {
     }
 }
 
-/// The least errors of a stump in the branches of each test; [`Lane::MAX`] where no stump is admissible.
+/// The least errors of a stump in the branches of each test; no less than those of a leaf where none is admissible.
 #[derive(Debug, Default)]
 pub(super) struct Stumps<L> {
     pub(super) true_side: Aligned<L>,
     pub(super) false_side: Aligned<L>,
     pub(super) extremes: Extremes<L>,
+    most: [Aligned<L>; 2],
     masks: Vec<u32>,
 }
 
@@ -325,37 +333,43 @@ impl<L: Lane> Kernel for BestStumps<'_, '_, L> {
 }
 
 impl<L: Lane> BestStumps<'_, '_, L> {
+    /// A stump errs on all but the greatest class of each cell: the most cases that the two cells of a branch get right
+    /// are what is looked for.
     #[inline(always)]
     fn by_class<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
-        let stride = shape.stride;
-        let Stumps { masks, .. } = &mut *stumps;
-        let mut masks = std::mem::take(masks);
-        masks.resize(count.map_or(0, |counted| counted.columns.n_words()), 0);
-        stumps.true_side.fill_with(stride, L::MAX);
-        stumps.false_side.fill_with(stride, L::MAX);
+        let Stumps { true_side, false_side, most: [on_true, on_false], masks, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
+        masks.resize(n_words, 0);
+        for side in [&mut *true_side, &mut *false_side] {
+            side.fill_with(shape.stride, L::MAX);
+        }
+        for side in [&mut *on_true, &mut *on_false] {
+            side.fill_with(shape.stride, L::default());
+        }
         let mut least = u64::MAX;
         for &g in live {
             let g = g as usize;
             if let Some(counted) = count {
-                let masks = counted.passing(g, &mut masks);
+                let masks = counted.passing(g, masks);
                 count_row::<P, L>(shape, counted.columns, masks, g, pairs);
             }
             let row = Row { shape, pairs, whole: whole.unwrap_or_default(), singles, g };
             let start = g / BLOCK * BLOCK;
-            let (on_true, on_false) = (&mut stumps.true_side[start..], &mut stumps.false_side[start..]);
-            let (in_true, in_false) = row.many_classes::<REST>(start, on_true, on_false);
-            let in_true = stumps.true_side[g].min(in_true);
-            let in_false = stumps.false_side[g].min(in_false);
-            (stumps.true_side[g], stumps.false_side[g]) = (in_true, in_false);
-            least = least.min(in_true.get().saturating_add(in_false.get()));
+            let of_others = (&mut on_true[start..shape.stride], &mut on_false[start..shape.stride]);
+            let (in_true, in_false) = match shape.min_leaf <= 1 {
+                true => row.most_right::<REST, false>(start, of_others),
+                false => row.most_right::<REST, true>(start, of_others),
+            };
+            // All pairs of this test are in.
+            true_side[g] = singles.mass(shape, true, g).minus(in_true.max(on_true[g]));
+            false_side[g] = singles.mass(shape, false, g).minus(in_false.max(on_false[g]));
+            least = least.min(true_side[g].get() + false_side[g].get());
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
-            ticker.tick((stride - g) * (n_words + 4 * shape.channels) / BLOCK)?;
+            ticker.tick((shape.stride - g) * (n_words + 4 * shape.channels) / BLOCK)?;
         }
-        stumps.masks = masks;
         Ok(least)
     }
 }
@@ -396,11 +410,12 @@ fn blocks<L>(row: &[L]) -> &[Block<L>] {
 
 #[inline(always)]
 pub(super) fn smallest<L: Lane>(block: &Block<L>) -> L {
-    let mut least = block[0];
-    for lane in 1..BLOCK {
-        least = least.min(block[lane]);
-    }
-    least
+    block.iter().fold(block[0], |least, &x| least.min(x))
+}
+
+#[inline(always)]
+fn greatest<L: Lane>(block: &Block<L>) -> L {
+    block.iter().fold(block[0], |greatest, &x| greatest.max(x))
 }
 
 impl<'a, L: Lane> Row<'a, L> {
@@ -417,67 +432,68 @@ impl<'a, L: Lane> Row<'a, L> {
         blocks(&side[start * self.shape.channels..self.shape.row()])
     }
 
-    /// Lowers the stumps on g in the branches of the tests h, and returns the least errors of stumps on h in the
-    /// branches of g.
+    /// Raises the most cases that a stump on g gets right in the branches of the tests h, and returns the most that a
+    /// stump on h does in the branches of g. Stumps with cells that are too small, if that matters, get none right.
     #[inline(always)]
-    fn many_classes<const REST: bool>(&self, start: usize, on_true: &mut [L], on_false: &mut [L]) -> (L, L) {
-        let Shape { stride, n_classes, channels, min_leaf, .. } = self.shape;
-        let n = (stride - start) / BLOCK;
+    fn most_right<const REST: bool, const SIZES: bool>(
+        &self,
+        start: usize,
+        (on_true, on_false): (&mut [L], &mut [L]),
+    ) -> (L, L) {
+        let Shape { n_classes, channels, min_leaf, .. } = self.shape;
         let (on_true, on_false) = (on_true.as_chunks_mut::<BLOCK>().0, on_false.as_chunks_mut::<BLOCK>().0);
-        let (mut in_true, mut in_false) = ([L::MAX; BLOCK], [L::MAX; BLOCK]);
+        let (mut in_true, mut in_false) = ([L::default(); BLOCK], [L::default(); BLOCK]);
         let fewest = L::of(min_leaf.min(L::MAX.get()));
-        let pairs = self.of(self.pairs, start);
-        let whole = if REST { self.of(self.whole, start) } else { pairs };
-        let h1 = self.single(&self.singles.true_side, start);
-        let h0 = self.single(&self.singles.false_side, start);
-        for block in 0..n {
-            let mut sum = [[L::default(); BLOCK]; 4];
-            let mut most = [[L::default(); BLOCK]; 4];
-            let mut cases = [[L::default(); BLOCK]; 4];
+        let g1 = |channel| self.singles.true_side[self.shape.slot(channel, self.g)];
+        let pairs = self.of(self.pairs, start).chunks_exact(channels);
+        let whole = self.of(if REST { self.whole } else { self.pairs }, start).chunks_exact(channels);
+        let h1 = self.single(&self.singles.true_side, start).chunks_exact(channels);
+        let h0 = self.single(&self.singles.false_side, start).chunks_exact(channels);
+        for ((((pairs, whole), h1), h0), (on_true, on_false)) in
+            pairs.zip(whole).zip(h1).zip(h0).zip(on_true.iter_mut().zip(on_false))
+        {
+            let none = [L::default(); BLOCK];
+            let (mut m11, mut m10, mut m01, mut m00) = (none, none, none, none);
+            let (mut c11, mut c10, mut c01, mut c00) = (none, none, none, none);
             for channel in 0..channels {
-                let g1 = self.singles.true_side[self.shape.slot(channel, self.g)];
-                let at = block * channels + channel;
-                let (part, whole, h1, h0) = (&pairs[at], &whole[at], &h1[at], &h0[at]);
+                let g1 = g1(channel);
+                let (part, whole, h1, h0) = (pairs[channel], whole[channel], h1[channel], h0[channel]);
+                let is_class = channel < n_classes;
+                if SIZES && !is_class {
+                    (c11, c10, c01, c00) = (none, none, none, none);
+                }
                 for lane in 0..BLOCK {
                     let both = if REST { whole[lane].minus(part[lane]) } else { part[lane] };
                     let only_g = g1.minus(both);
-                    let cells = [both, only_g, h1[lane].minus(both), h0[lane].minus(only_g)];
-                    for cell in 0..4 {
-                        if channel < n_classes {
-                            sum[cell][lane] = sum[cell][lane].plus(cells[cell]);
-                            most[cell][lane] = most[cell][lane].max(cells[cell]);
-                        } else {
-                            cases[cell][lane] = cells[cell];
-                        }
+                    let only_h = h1[lane].minus(both);
+                    let neither = h0[lane].minus(only_g);
+                    if SIZES {
+                        c11[lane] = c11[lane].plus(both);
+                        c10[lane] = c10[lane].plus(only_g);
+                        c01[lane] = c01[lane].plus(only_h);
+                        c00[lane] = c00[lane].plus(neither);
                     }
-                }
-            }
-            if channels == n_classes {
-                cases = sum;
-            }
-            let mut errors = sum;
-            for cell in 0..4 {
-                for lane in 0..BLOCK {
-                    errors[cell][lane] = sum[cell][lane].minus(most[cell][lane]);
+                    if !SIZES || is_class {
+                        m11[lane] = m11[lane].max(both);
+                        m10[lane] = m10[lane].max(only_g);
+                        m01[lane] = m01[lane].max(only_h);
+                        m00[lane] = m00[lane].max(neither);
+                    }
                 }
             }
             for lane in 0..BLOCK {
-                let [e11, e10, e01, e00] = [errors[0][lane], errors[1][lane], errors[2][lane], errors[3][lane]];
-                let mut stumps = [e11.plus(e10), e01.plus(e00), e11.plus(e01), e10.plus(e00)];
-                if min_leaf > 1 {
-                    let [c11, c10, c01, c00] = [cases[0][lane], cases[1][lane], cases[2][lane], cases[3][lane]];
-                    let smallest = [c11.min(c10), c01.min(c00), c11.min(c01), c10.min(c00)];
-                    for (stump, smallest) in stumps.iter_mut().zip(smallest) {
-                        *stump = if smallest >= fewest { *stump } else { L::MAX };
-                    }
-                }
-                in_true[lane] = in_true[lane].min(stumps[0]);
-                in_false[lane] = in_false[lane].min(stumps[1]);
-                on_true[block][lane] = on_true[block][lane].min(stumps[2]);
-                on_false[block][lane] = on_false[block][lane].min(stumps[3]);
+                let right = |a: L, b: L, size_a: L, size_b: L| {
+                    if !SIZES || size_a.min(size_b) >= fewest { a.plus(b) } else { L::default() }
+                };
+                let (m11, m10, m01, m00) = (m11[lane], m10[lane], m01[lane], m00[lane]);
+                let (c11, c10, c01, c00) = (c11[lane], c10[lane], c01[lane], c00[lane]);
+                in_true[lane] = in_true[lane].max(right(m11, m10, c11, c10));
+                in_false[lane] = in_false[lane].max(right(m01, m00, c01, c00));
+                on_true[lane] = on_true[lane].max(right(m11, m01, c11, c01));
+                on_false[lane] = on_false[lane].max(right(m10, m00, c10, c00));
             }
         }
-        (smallest(&in_true), smallest(&in_false))
+        (greatest(&in_true), greatest(&in_false))
     }
 }
 
@@ -521,8 +537,7 @@ pub(super) fn branch_costs<L: Lane>(
     }
     let branch = |side: bool, stumps: &[L]| {
         let leaf = singles.leaf(shape, side, root);
-        let stump = if stumps[root] == L::MAX { leaf } else { stumps[root].get() + penalty };
-        (leaf, stump.min(leaf))
+        (leaf, leaf.min(stumps[root].get() + penalty))
     };
     Some([branch(true, &stumps.true_side), branch(false, &stumps.false_side)])
 }

@@ -146,9 +146,27 @@ fn take_extremes<L: Lane, const REST: bool>(
             // Copies, so that the compiler need not ask whether what is written overlaps what is read.
             let (single_j, mut column) = (*single_j, *of);
             take_line::<L, REST>((&part[line], &rest[line]), single_i[line], &single_j, &mut k, &mut column);
-            take_line::<L, REST>((&part[line + 1], &rest[line + 1]), single_i[line + 1], &single_j, &mut l, &mut column);
-            take_line::<L, REST>((&part[line + 2], &rest[line + 2]), single_i[line + 2], &single_j, &mut m, &mut column);
-            take_line::<L, REST>((&part[line + 3], &rest[line + 3]), single_i[line + 3], &single_j, &mut n, &mut column);
+            take_line::<L, REST>(
+                (&part[line + 1], &rest[line + 1]),
+                single_i[line + 1],
+                &single_j,
+                &mut l,
+                &mut column,
+            );
+            take_line::<L, REST>(
+                (&part[line + 2], &rest[line + 2]),
+                single_i[line + 2],
+                &single_j,
+                &mut m,
+                &mut column,
+            );
+            take_line::<L, REST>(
+                (&part[line + 3], &rest[line + 3]),
+                single_i[line + 3],
+                &single_j,
+                &mut n,
+                &mut column,
+            );
             *of = column;
         }
         for (kind, extremes) in extremes.iter_mut().enumerate() {
