@@ -221,7 +221,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             return Ok([least.min(leaf); 4]);
         }
         cell.is_counted = true;
-        let costs = depth_two_costs(shape, &node.live, singles, &cell.stumps, leaf, self.problem.node_penalty);
+        let costs =
+            depth_two_costs(shape, &node.live, singles, &cell.stumps, leaf, self.problem.node_penalty, |_, _| {});
         Ok(if matches!(run.branch, Levels::Free) { [costs[3]; 4] } else { costs })
     }
 }

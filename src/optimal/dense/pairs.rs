@@ -498,6 +498,7 @@ impl<'a, L: Lane> Row<'a, L> {
 }
 
 /// The least costs over some cases of trees of depth two with at most 0, 1, 2 and 3 nodes, each node costing `penalty`.
+/// `tell` hears of each admissible root and the least cost of two stumps or leaves below it.
 pub(super) fn depth_two_costs<L: Lane>(
     shape: Shape,
     live: &[u32],
@@ -505,12 +506,13 @@ pub(super) fn depth_two_costs<L: Lane>(
     stumps: &Stumps<L>,
     leaf: u64,
     penalty: u64,
+    mut tell: impl FnMut(u32, u64),
 ) -> [u64; 4] {
     let mut costs = [leaf; 4];
     for &root in live {
-        let root = root as usize;
-        let branches = branch_costs(shape, singles, stumps, penalty, root);
+        let branches = branch_costs(shape, singles, stumps, penalty, root as usize);
         if let Some([(leaf1, stump1), (leaf0, stump0)]) = branches {
+            tell(root, stump1 + stump0);
             costs[1] = costs[1].min(leaf1 + leaf0 + penalty);
             costs[2] = costs[2].min((leaf1 + stump0).min(stump1 + leaf0) + penalty);
             costs[3] = costs[3].min(stump1 + stump0 + penalty);

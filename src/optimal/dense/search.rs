@@ -14,8 +14,10 @@ use super::bounds::{Grand, Great, Spread};
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{Node, Parent, leaf};
-use super::pairs::{BestStumps, Shape, branch_costs, depth_two_costs};
-use super::state::{Ask, AtNode, Cell, Costs, DenseSearch, Improvement, Inherited, Run, State, Watch, read, write};
+use super::pairs::{BestStumps, Shape, depth_two_costs};
+use super::state::{
+    Ask, AtNode, Cell, Costs, DenseSearch, Improvement, Inherited, Root, Run, State, Watch, read, write,
+};
 use crate::budget::{Stop, Ticker};
 
 impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
@@ -55,10 +57,10 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             return Ok((0..ask.levels.len()).map(|level| cost(level).min(ask.floors[level])).collect());
         }
         self.open(at, ask, inherited);
-        let order = self.order(at);
+        at.roots.sort_unstable();
         let branch = ask.levels.branch(ask.depth);
         let state = RwLock::new(std::mem::take(&mut at.state));
-        let result = self.try_roots(&Run { node: &at.node, ask, branch, state: &state, watch, path }, &order);
+        let result = self.try_roots(&Run { node: &at.node, ask, branch, state: &state, watch, path }, &at.roots);
         at.state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
         result?;
         let value = |level: usize| {
@@ -69,7 +71,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             if !self.switches.refined {
                 return ask.cutoffs[level].max(ask.floors[level]);
             }
-            let roots = order.iter().map(|&root| at.state.bounds.least(ask.levels, branch, level, root as usize));
+            let least = |root: &Root| at.state.bounds.least(ask.levels, branch, level, root.position as usize);
+            let roots = at.roots.iter().map(least);
             let refined = roots.min().unwrap_or(u64::MAX).saturating_add(self.problem.node_penalty);
             // A leaf and trees of depth two were looked at: they are in the costs.
             refined.min(cost(level)).max(ask.floors[level])
@@ -115,9 +118,10 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         state.done.resize(stride, false);
     }
 
-    /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`.
+    /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
+    /// as they come, in `at.roots`.
     pub(super) fn shallow(&self, at: &mut AtNode<L>) -> Result<[u64; 4], Stop> {
-        let AtNode { node, stumps, .. } = at;
+        let AtNode { node, stumps, roots, .. } = at;
         let leaf = node.leaf(self.instances.n_classes);
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
@@ -132,37 +136,31 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             stumps,
             ticker: &mut Ticker::new(self.budget),
         })?;
-        Ok(depth_two_costs(shape, &node.live, &node.singles, stumps, leaf, self.problem.node_penalty))
+        roots.clear();
+        let by_cost = self.switches.order == Order::DepthTwo;
+        Ok(depth_two_costs(shape, &node.live, &node.singles, stumps, leaf, self.problem.node_penalty, |root, cost| {
+            let rank = self.rank[node.test[root as usize] as usize];
+            roots.push(Root { cost: if by_cost { cost } else { 0 }, rank, position: root });
+        }))
     }
 
-    /// The roots in the order to try them.
-    fn order(&self, at: &AtNode<L>) -> Vec<u32> {
-        let shape = self.shape(&at.node);
-        let admissible = |&&root: &&u32| shape.min_leaf <= 1 || at.node.singles.admissible(shape, root as usize);
-        let mut order: Vec<u32> = at.node.live.iter().filter(admissible).copied().collect();
-        let rank = |root: u32| self.rank[at.node.test[root as usize] as usize];
-        match self.switches.order {
-            Order::DepthTwo => order.sort_by_cached_key(|&root| {
-                let costs = branch_costs(shape, &at.node.singles, &at.stumps, self.problem.node_penalty, root as usize);
-                (costs.map_or(u64::MAX, |[(_, one), (_, zero)]| one + zero), rank(root))
-            }),
-            _ => order.sort_by_key(|&root| rank(root)),
-        }
-        order
-    }
-
-    fn try_roots(&self, run: &Run<L>, order: &[u32]) -> Result<(), Stop> {
+    fn try_roots(&self, run: &Run<L>, roots: &[Root]) -> Result<(), Stop> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut cell = self.cells.take();
-            let mut result = Ok(());
-            while let Some(&root) = order.get(next.fetch_add(1, Relaxed)) {
-                result = self.try_root(run, root as usize, &mut cell);
-                if result.is_err() {
-                    break;
+            let mut more = || {
+                let Some(root) = self.next_root(run, roots, &next)? else { return Ok(false) };
+                self.try_root(run, root, &mut cell)?;
+                self.tell_bound(run, root, roots);
+                Ok(true)
+            };
+            let result = loop {
+                match more() {
+                    Ok(true) => {}
+                    Ok(false) => break Ok(()),
+                    Err(stop) => break Err(stop),
                 }
-                self.tell_bound(run, root as usize, order);
-            }
+            };
             self.cells.give(cell);
             result
         };
@@ -180,6 +178,23 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             }
         });
         stopped.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The next root that is not ruled out.
+    fn next_root(&self, run: &Run<L>, roots: &[Root], next: &AtomicUsize) -> Result<Option<usize>, Stop> {
+        let state = read(run.state);
+        while let Some(root) = roots.get(next.fetch_add(1, Relaxed)) {
+            self.budget.visit()?;
+            let root = root.position as usize;
+            // Unless no level of the node can become better with it.
+            let least = |level: usize| state.bounds.least(run.ask.levels, run.branch, level, root);
+            let is_better = |level: usize| least(level).saturating_add(self.problem.node_penalty) < state.best[level];
+            if (0..run.ask.levels.len()).any(is_better) {
+                return Ok(Some(root));
+            }
+            self.stats.bounded.fetch_add(1, Relaxed);
+        }
+        Ok(None)
     }
 
     /// About how many nanoseconds lie below a node.
@@ -221,11 +236,6 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// Solves the two branches of a root as far as they can matter.
     fn try_root(&self, run: &Run<L>, root: usize, cell: &mut Cell<L>) -> Result<(), Stop> {
-        self.budget.visit()?;
-        if self.is_ruled_out(run, root) {
-            self.stats.bounded.fetch_add(1, Relaxed);
-            return Ok(());
-        }
         run.node.pairs_of(self.shape(run.node), root, &mut cell.both);
         let first = self.first_side(run, root);
         cell.is_open = false;
@@ -260,14 +270,6 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                 root,
             });
         }
-    }
-
-    /// Whether no level of the node can become better with this root.
-    fn is_ruled_out(&self, run: &Run<L>, root: usize) -> bool {
-        let state = read(run.state);
-        let least = |level: usize| state.bounds.least(run.ask.levels, run.branch, level, root);
-        (0..run.ask.levels.len())
-            .all(|level| least(level).saturating_add(self.problem.node_penalty) >= state.best[level])
     }
 
     /// The branch to solve first: the larger, at depth three only if it is likely to decide.
@@ -307,14 +309,14 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// What is proved so far: no tree costs less than the best and the bounds of the roots not yet done.
-    fn tell_bound(&self, run: &Run<L>, root: usize, order: &[u32]) {
+    fn tell_bound(&self, run: &Run<L>, root: usize, roots: &[Root]) {
         let Some(watch) = run.watch else { return };
         let top = run.ask.levels.top();
         let bound = {
             write(run.state).done[root] = true;
             let state = read(run.state);
-            let open = order.iter().filter(|&&root| !state.done[root as usize]);
-            let least = open.map(|&root| state.bounds.least(run.ask.levels, run.branch, top, root as usize)).min();
+            let open = roots.iter().map(|root| root.position as usize).filter(|&root| !state.done[root]);
+            let least = open.map(|root| state.bounds.least(run.ask.levels, run.branch, top, root)).min();
             least.map_or(u64::MAX, |bound| bound + self.problem.node_penalty).min(state.best[top])
         };
         watch.bounded(bound);

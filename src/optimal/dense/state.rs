@@ -83,6 +83,17 @@ pub(super) struct AtNode<L> {
     pub(super) state: State<L>,
     pub(super) picked: Vec<u32>,
     pub(super) stumps: Stumps<L>,
+    pub(super) roots: Vec<Root>,
+}
+
+/// An admissible root of a node; by order of trial if sorted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Root {
+    /// The cost of the best stumps or leaves below it, if that decides the order.
+    pub(super) cost: u64,
+    /// Its place where nothing better is known.
+    pub(super) rank: u32,
+    pub(super) position: u32,
 }
 
 /// What threads share at a node.

@@ -23,6 +23,8 @@ pub(super) struct Extremes<L> {
     /// For each test, by blocks: the greatest and least difference where it and another test pass, and where the other
     /// passes alone.
     of: Vec<[Block<L>; 4]>,
+    /// The same for the tests of one block, each a line over the blocks of the others.
+    lines: Vec<Tile<L>>,
     masks: Vec<[u32; BLOCK]>,
     runs: Vec<WordRun>,
 }
@@ -49,13 +51,14 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     pub(super) fn by_difference<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
-        let Extremes { single, of, masks, runs } = &mut stumps.extremes;
+        let Extremes { single, of, lines, masks, runs } = &mut stumps.extremes;
         stumps.true_side.fill_with(shape.stride, L::MAX);
         stumps.false_side.fill_with(shape.stride, L::MAX);
         single.clear();
         single.extend((0..n_blocks).map(|block| difference_of(&singles.true_side, block)));
         of.clear();
         of.resize(n_blocks, nothing());
+        lines.resize(4, [[L::default(); BLOCK]; BLOCK]);
         // Whatever passes a test or does not is all.
         let all = single[0][0].plus(difference_of(&singles.false_side, 0)[0]);
         if let Some(counted) = count {
@@ -78,7 +81,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
                 Some(whole) if REST => as_tiles(&whole[line]),
                 _ => part,
             };
-            let lines = take_extremes::<L, REST>(part, rest, &single[i], &single[i..], &mut of[i..]);
+            take_extremes::<L, REST>(part, rest, (&single[i], &single[i..]), lines, &mut of[i..]);
             // All pairs of these tests are in.
             let mut extremes = of[i];
             let [a, b, c, d] = [
@@ -129,16 +132,15 @@ fn errors<L: Lane>(
     sums
 }
 
-/// The extremes of each line of a row of tiles; those of the columns are added to `of`.
+/// The extremes of each line of a row of tiles, in `lines`; those of the columns are added to `of`.
 #[inline(always)]
 fn take_extremes<L: Lane, const REST: bool>(
     part: &[Tile<L>],
     rest: &[Tile<L>],
-    single_i: &Block<L>,
-    single: &[Block<L>],
+    (single_i, single): (&Block<L>, &[Block<L>]),
+    lines: &mut [Tile<L>],
     of: &mut [[Block<L>; 4]],
-) -> [Tile<L>; 4] {
-    let mut extremes = [[[L::default(); BLOCK]; BLOCK]; 4];
+) {
     // As many lines at a time as stay in registers along the row.
     for line in (0..BLOCK).step_by(4) {
         let [mut k, mut l, mut m, mut n] = [nothing(); 4];
@@ -169,11 +171,10 @@ fn take_extremes<L: Lane, const REST: bool>(
             );
             *of = column;
         }
-        for (kind, extremes) in extremes.iter_mut().enumerate() {
-            extremes[line..line + 4].copy_from_slice(&[k[kind], l[kind], m[kind], n[kind]]);
+        for (kind, lines) in lines.iter_mut().enumerate() {
+            lines[line..line + 4].copy_from_slice(&[k[kind], l[kind], m[kind], n[kind]]);
         }
     }
-    extremes
 }
 
 /// Adds a line of a tile to the extremes of that line and of the columns.
