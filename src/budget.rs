@@ -99,6 +99,21 @@ impl Limits {
     }
 }
 
+/// Who is asked now and then, by a worker and on its thread, whether to go on.
+struct Listener {
+    goes_on: Box<dyn Fn() -> bool + Send + Sync>,
+    /// Milliseconds.
+    every: u64,
+    /// Milliseconds from the start of the run to the last time.
+    asked: AtomicU64,
+}
+
+impl std::fmt::Debug for Listener {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Listener").field("every", &self.every).finish_non_exhaustive()
+    }
+}
+
 /// The shared account of one run.
 #[derive(Debug)]
 pub struct Budget {
@@ -108,6 +123,7 @@ pub struct Budget {
     memory_limit: u64,
     nodes: AtomicU64,
     cancelled: AtomicBool,
+    listener: Option<Listener>,
     /// Once a worker had to stop, all do: work handed out before then must not start.
     stopped: OnceLock<Stop>,
 }
@@ -132,8 +148,16 @@ impl Budget {
                 .unwrap_or_else(|| machine_memory().map_or(Self::DEFAULT_MEMORY, |bytes| bytes / 4)),
             nodes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
+            listener: None,
             stopped: OnceLock::new(),
         }
+    }
+
+    /// Has a worker ask this often whether to go on, on its own thread; a no cancels the run.
+    pub fn asking(mut self, every: Duration, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        let every = every.as_millis() as u64;
+        self.listener = Some(Listener { goes_on: Box::new(goes_on), every, asked: AtomicU64::new(0) });
+        self
     }
 
     /// Asks the run to stop; may be called from any thread.
@@ -169,6 +193,15 @@ impl Budget {
     pub fn check(&self) -> std::result::Result<(), Stop> {
         if let Some(stop) = self.stopped.get() {
             return Err(*stop);
+        }
+        if let Some(listener) = &self.listener {
+            let now = self.start.elapsed().as_millis() as u64;
+            if now.saturating_sub(listener.asked.load(Relaxed)) >= listener.every {
+                listener.asked.store(now, Relaxed);
+                if !(listener.goes_on)() {
+                    self.cancel();
+                }
+            }
         }
         if self.cancelled.load(Relaxed) {
             return Err(self.stop(Stop::Cancelled));
@@ -239,6 +272,8 @@ mod tests {
         assert_eq!(Ticker::new(&cancelled).tick(0), Ok(()));
         cancelled.cancel();
         assert_eq!(cancelled.check(), Err(Stop::Cancelled));
+        let asks = |goes_on| Budget::new(Limits::default()).asking(Duration::ZERO, move || goes_on);
+        assert_eq!([asks(true).check(), asks(false).check()], [Ok(()), Err(Stop::Cancelled)]);
         let two_nodes = Budget::new(Limits { nodes: Some(2), ..Limits::default() });
         assert_eq!([two_nodes.visit(), two_nodes.visit(), two_nodes.visit()], [Ok(()), Ok(()), Err(Stop::Nodes)]);
     }

@@ -1,7 +1,9 @@
 //! Long work beside a free interpreter: Ctrl-C, progress callbacks, threads for prediction.
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -9,6 +11,7 @@ use pyo3::prelude::*;
 
 use super::result::PyProgress;
 use crate::budget::Budget;
+use crate::data::Dataset;
 use crate::optimal::Board;
 use crate::threads;
 
@@ -24,6 +27,18 @@ pub(super) enum OnInterrupt {
     Raise,
     /// The best result so far comes back.
     Return,
+}
+
+impl OnInterrupt {
+    /// What a call returns after its work: what was raised, or the outcome, if there is one.
+    fn conclude<T>(self, py: Python<'_>, raised: Option<PyErr>, outcome: Option<T>) -> PyResult<T> {
+        let keep = |error: &PyErr| self == OnInterrupt::Return && error.is_instance_of::<PyKeyboardInterrupt>(py);
+        match (raised, outcome) {
+            (Some(error), _) if !keep(&error) => Err(error),
+            (_, Some(value)) => Ok(value),
+            _ => Err(PyRuntimeError::new_err("internal error: the search panicked; please report it")),
+        }
+    }
 }
 
 /// Runs `work` on a thread of its own with the interpreter free. This thread waits, looks for signals and reports
@@ -61,14 +76,54 @@ pub(super) fn interruptible<T: Send>(
             }
         };
         let joined = py.detach(move || worker.join().is_ok());
-        let keep =
-            |error: &PyErr| on_interrupt == OnInterrupt::Return && error.is_instance_of::<PyKeyboardInterrupt>(py);
-        match (raised, outcome) {
-            (Some(error), _) if !keep(&error) => Err(error),
-            (_, Some(value)) if joined => Ok(value),
-            _ => Err(PyRuntimeError::new_err("internal error: the search panicked; please report it")),
-        }
+        on_interrupt.conclude(py, raised, outcome.filter(|_| joined))
     })
+}
+
+/// Signals, heard by work on the thread that called it: a thread of its own costs as much as all of a small search.
+#[derive(Default)]
+pub(super) struct Signals(Arc<Mutex<Option<PyErr>>>);
+
+impl Signals {
+    /// Work on more cells than this may be long without a look at its budget, and what a thread costs does not matter.
+    const CELLS: usize = 1 << 20;
+
+    /// Signals for work that is fit for this: it stays on the thread that called it, and reports no progress.
+    pub(super) fn of(data: &Dataset, threads: Option<usize>, progress: Option<&Bound<'_, PyAny>>) -> Option<Self> {
+        let is_small = data.n_rows() * data.columns().len() <= Self::CELLS;
+        (threads == Some(1) && progress.is_none() && is_small).then(Self::default)
+    }
+
+    /// A budget that looks for signals; what Python raises cancels it. Only the main thread is told of signals: on
+    /// others nothing is looked for, since that waits for the interpreter.
+    pub(super) fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
+        let threading = py.import("threading")?;
+        let main = threading.call_method0("main_thread")?.getattr("ident")?;
+        if !threading.call_method0("get_ident")?.eq(main)? {
+            return Ok(budget);
+        }
+        let raised = self.0.clone();
+        let goes_on = move || {
+            let heard = Python::attach(|py| py.check_signals());
+            heard.map_err(|error| *lock(&raised) = Some(error)).is_ok()
+        };
+        Ok(budget.asking(POLL, goes_on))
+    }
+
+    /// Runs `work`, of a budget that hears them, right here with the interpreter free.
+    pub(super) fn run<T: Send>(
+        self,
+        py: Python<'_>,
+        on_interrupt: OnInterrupt,
+        work: impl FnOnce() -> T + Send,
+    ) -> PyResult<T> {
+        let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok());
+        on_interrupt.conclude(py, lock(&self.0).take(), outcome)
+    }
+}
+
+fn lock(raised: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
+    raised.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Rows per thread below which a second thread does not pay.

@@ -11,7 +11,7 @@ use super::binarizer::{PyBinarizer, choice};
 use super::data::PyDataset;
 use super::error::one_of;
 use super::result::PyOptimalResult;
-use super::run::{OnInterrupt, interruptible};
+use super::run::{OnInterrupt, Signals, interruptible};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
 use crate::objective::Objective;
@@ -210,16 +210,24 @@ impl PyOptimalTreeSearch {
                 "`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
             )));
         };
-        let budget = Arc::new(self.params.budget());
+        let (data, params) = (&data.get().0, &self.params);
+        let signals = Signals::of(data, self.get().threads, progress);
+        let budget = match &signals {
+            Some(signals) => signals.heard_by(py, params.budget())?,
+            None => params.budget(),
+        };
+        let budget = Arc::new(budget);
         let board = Board::new();
         {
             let mut running = self.running();
             running.retain(|budget| budget.strong_count() > 0);
             running.push(Arc::downgrade(&budget));
         }
-        let (data, params) = (&data.get().0, &self.params);
-        let outcome =
-            interruptible(py, &budget, &board, progress, on_interrupt, || search(data, params, &budget, &board))??;
+        let work = || search(data, params, &budget, &board);
+        let outcome = match signals {
+            Some(signals) => signals.run(py, on_interrupt, work),
+            None => interruptible(py, &budget, &board, progress, on_interrupt, work),
+        }??;
         PyOptimalResult::new(py, outcome)
     }
 

@@ -93,21 +93,31 @@ def test_a_limit_beyond_any_clock_is_no_limit():
 
 
 SETUP = """
-import _thread, os, sys, threading, time
+import _thread, glob, os, sys, threading, time
 import numpy as np
 import lattree
 from lattree import Binarizer, Dataset, OptimalTreeSearch
 
 rng = np.random.default_rng(0)
 data = Dataset.from_arrays(rng.normal(size=(600, 8)), rng.integers(0, 2, 600))
-search = OptimalTreeSearch(max_depth=20, binarizer=Binarizer(thresholds="all"), time_limit=30, threads=2)
+threads = int(sys.argv[1])
+search = OptimalTreeSearch(max_depth=20, binarizer=Binarizer(thresholds="all"), time_limit=30, threads=threads)
 small = lattree.datasets.load("iris")
 
 def say(*words):
     print(*words, flush=True)
 
+def name(task):
+    try:
+        with open(task + "/comm") as name:
+            return name.read()
+    except OSError:  # it has just ended
+        return ""
+
 def workers():
-    return len(os.listdir("/proc/self/task")) if os.path.exists("/proc/self/task") else threading.active_count()
+    # The allocator of polars starts threads when it likes.
+    tasks = [task for task in glob.glob("/proc/self/task/*") if not name(task).startswith("jemalloc")]
+    return len(tasks) or threading.active_count()
 
 def usable(before):
     for _ in range(100):  # the kernel may take a moment to bury a joined thread
@@ -123,9 +133,13 @@ before = workers()
 USABLE = "usable optimal 6.0 threads left 0"
 
 
-def interrupt(script, *, after=0.5, times=1):
+BOTH = pytest.mark.parametrize("threads", [1, 2])
+"""A search with one thread works on the thread that called it, and looks for signals itself."""
+
+
+def interrupt(script, *, threads=2, after=0.5, times=1):
     """Run a script that says "ready", send SIGINT `after` seconds later, and return what it said with its times."""
-    command = [sys.executable, "-W", "error", "-c", SETUP + textwrap.dedent(script)]
+    command = [sys.executable, "-W", "error", "-c", SETUP + textwrap.dedent(script), str(threads)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "ready\n", process.stderr.read()
@@ -145,8 +159,9 @@ def interrupt(script, *, after=0.5, times=1):
 
 
 @POSIX
+@BOTH
 @pytest.mark.parametrize("after", [0.1, 1.0])
-def test_b09_ctrl_c_raises_and_the_process_goes_on(after):
+def test_b09_ctrl_c_raises_and_the_process_goes_on(threads, after):
     said, error = interrupt(
         """
         say("ready")
@@ -157,6 +172,7 @@ def test_b09_ctrl_c_raises_and_the_process_goes_on(after):
             say("interrupted")
         usable(before)
         """,
+        threads=threads,
         after=after,
     )
     assert [line for line, _ in said] == ["interrupted", USABLE]
@@ -165,7 +181,8 @@ def test_b09_ctrl_c_raises_and_the_process_goes_on(after):
 
 
 @POSIX
-def test_b09_ctrl_c_again_and_again():
+@BOTH
+def test_b09_ctrl_c_again_and_again(threads):
     said, _ = interrupt(
         """
         say("ready")
@@ -179,13 +196,15 @@ def test_b09_ctrl_c_again_and_again():
             say("interrupted")
         usable(before)
         """,
+        threads=threads,
         times=2,
     )
     assert [line for line, _ in said] == ["interrupted", USABLE]
 
 
 @POSIX
-def test_b09_ctrl_c_may_return_the_best_tree_so_far():
+@BOTH
+def test_b09_ctrl_c_may_return_the_best_tree_so_far(threads):
     said, _ = interrupt(
         """
         say("ready")
@@ -193,10 +212,33 @@ def test_b09_ctrl_c_may_return_the_best_tree_so_far():
         wrong = int((result.tree.predict(data) != data.to_polars()["target"]).sum())
         say(result.status, 0 <= result.lower_bound <= result.objective == wrong)
         usable(before)
-        """
+        """,
+        threads=threads,
     )
     assert [line for line, _ in said] == ["interrupted True", USABLE]
     assert said[0][1] < PATIENCE
+
+
+@POSIX
+@BOTH
+def test_signal_handlers_run_while_a_search_does(threads):
+    said, _ = interrupt(
+        """
+        import signal
+
+        def handler(number, frame):
+            say("heard", OptimalTreeSearch(max_depth=2, threads=1).run(small).objective)
+            search.cancel()
+
+        signal.signal(signal.SIGINT, handler)
+        say("ready")
+        say(search.run(data).status)
+        usable(before)
+        """,
+        threads=threads,
+    )
+    assert [line for line, _ in said] == ["heard 6.0", "interrupted", USABLE]
+    assert said[1][1] < PATIENCE
 
 
 @POSIX
@@ -219,7 +261,8 @@ def test_b09_ctrl_c_while_a_callback_runs():
 
 
 @POSIX
-def test_b09_ctrl_c_reaches_the_main_thread_while_a_worker_searches():
+@BOTH
+def test_b09_ctrl_c_reaches_the_main_thread_while_a_worker_searches(threads):
     said, _ = interrupt(
         """
         done, results = threading.Event(), []
@@ -239,7 +282,8 @@ def test_b09_ctrl_c_reaches_the_main_thread_while_a_worker_searches():
         say("worker done", done.wait(5))
         say(results[0].status, results[0].lower_bound <= results[0].objective)
         usable(before)
-        """
+        """,
+        threads=threads,
     )
     expected = ["main interrupted", "worker goes on True", "worker done True", "interrupted True", USABLE]
     assert [line for line, _ in said] == expected
