@@ -209,7 +209,7 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     present = physical.drop_nulls() if physical.null_count() else physical
     wide = str(physical.dtype) in ("Int128", "UInt128")  # numpy has no such integers
     cells = np.array(present.to_list(), dtype=object) if wide else present.to_numpy()
-    found, inverse = _unique(cells)
+    found, inverse = distinct_cells(cells)
     values = pl.Series(series.name, found.tolist(), dtype=physical.dtype).cast(dtype)
     if len(cells) == len(series):
         return values, inverse.astype(np.uint32)
@@ -218,15 +218,16 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     return values, codes
 
 
-def _unique(cells: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
-    """The distinct values, ascending, and for each cell its place among them."""
+def distinct_cells(cells: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
+    """Return the distinct values, ascending, and for each cell its place among them."""
     if cells.dtype.kind in "biu" and len(cells):
         low, high = int(cells.min()), int(cells.max())
         if high - low <= len(cells) and high < 2**63:
             offsets = cells.astype(np.int64) - low
             occurs = np.zeros(high - low + 1, dtype=np.bool_)
             occurs[offsets] = True
-            return (np.flatnonzero(occurs) + low).astype(cells.dtype), (np.cumsum(occurs) - 1)[offsets]
+            places = offsets if occurs.all() else (np.cumsum(occurs) - 1)[offsets]
+            return (np.flatnonzero(occurs) + low).astype(cells.dtype), places
     found, inverse = np.unique(cells, return_inverse=True)
     return found, inverse
 

@@ -144,23 +144,28 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
         names = [f"x{index}" for index in range(width)]
     if len(names) != width:
         raise DataError(f"there are {len(names)} feature names, but X has {width} columns")
-    if array is not None and _is_plain(array):
-        check_distinct(names)
-        places = {name: index for index, name in enumerate(names)}
-        return Frame(Cells(array, places, _PLAIN[array.dtype.str[1:]]), n_rows=len(X))
     if array is not None:
+        dtype = plain_dtype(array)
+        if dtype is not None and _is_readable(array):
+            check_distinct(names)
+            places = {name: index for index, name in enumerate(names)}
+            return Frame(Cells(array, places, dtype), n_rows=len(X))
         columns = [array[:, index] for index in range(width)]
     return _from_columns(list(names), columns, n_rows=len(X))
 
 
-def _is_plain(array: np.ndarray) -> bool:
-    """Whether no conversion of a column can fail, and the compiled module can read the array where it is."""
+def plain_dtype(values: Any) -> str | None:
+    """Return the text of the polars dtype that an array of numbers or booleans would have; None for all else."""
+    if type(values) not in (np.ndarray, np.memmap):  # others may mean something else, as masked arrays do
+        return None
+    return _PLAIN.get(values.dtype.str[1:]) if values.dtype.isnative else None
+
+
+def _is_readable(array: np.ndarray) -> bool:
+    """Whether the compiled module can read a plain array where it is, and no conversion of a column can fail."""
     dtype = array.dtype
     return (
-        type(array) in (np.ndarray, np.memmap)  # others may mean something else, as masked arrays do
-        and dtype.isnative
-        and dtype.str[1:] in _PLAIN
-        and array.size > 0
+        array.size > 0
         and array.flags.aligned
         and all(stride % dtype.itemsize == 0 for stride in array.strides)
         and not (dtype == np.uint64 and int(array.max()) >= 2**63)

@@ -23,9 +23,11 @@ from lattree._target import (
     Task,
     decode_target,
     encode_counts,
+    encode_label_array,
     encode_target,
     encode_target_like,
     encode_weight,
+    is_label_array,
     label_series,
     number_series,
 )
@@ -206,7 +208,12 @@ def _encode(
         target = schema.target
     dropped = set(drop)
     roles: dict[str, str] = {}
-    target_series = _take_role(frame, known, target, "target", roles)
+    labels = None
+    if is_label_array(target) and len(target) == source.n_rows > 0:
+        # What may be said of a series does not concern these.
+        plain = schema is None and "target" not in known and task in (None, "classes")
+        labels = target if plain else None
+    target_series = None if labels is not None else _take_role(frame, known, target, "target", roles)
     counts_series = _take_role(frame, known, counts, "counts", roles)
     weight_series = _take_role(frame, known, weight, "weight", roles)
 
@@ -237,7 +244,9 @@ def _encode(
             ]
 
     encoded = None
-    if target_series is not None and schema is not None and schema.target is not None:
+    if labels is not None:
+        encoded = encode_label_array("target", labels)
+    elif target_series is not None and schema is not None and schema.target is not None:
         if task is not None and task != schema.task:
             raise ParameterError(f'`task` must be "{schema.task}" as in `like`, got {task!r}')
         encoded = encode_target_like(target_series, schema)

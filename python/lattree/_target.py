@@ -7,9 +7,10 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import cast_or_keep, distinct_values, to_floats, to_int64
+from lattree._columns import cast_or_keep, distinct_cells, distinct_values, to_floats, to_int64
 from lattree._core import DataError, ParameterError, Schema
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
+from lattree._frames import plain_dtype
 
 Task = Literal["classes", "numbers"]
 Labels = list[str] | list[int] | list[float] | list[bool]
@@ -57,6 +58,20 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
         return Target(series.name, task, dtype, _finite(series), [])
     labels, codes = distinct_values(_label_values(series))
     return Target(series.name, task, dtype, codes, labels.to_list())
+
+
+def is_label_array(values: Any) -> bool:
+    """Say whether `values` is an array of booleans, or of integers that all fit 64 bits with a sign."""
+    return plain_dtype(values) not in (None, "Float32", "Float64", "UInt64") and values.ndim == 1
+
+
+def encode_label_array(name: str, array: npt.NDArray[Any]) -> Target:
+    """Return such an array as classes, as :func:`encode_target` does of a series.
+
+    A series costs more than all the rest of a small table.
+    """
+    found, codes = distinct_cells(array)
+    return Target(name, "classes", plain_dtype(array) or "", codes.astype(np.uint32), found.tolist())
 
 
 def encode_target_like(series: pl.Series, schema: Schema) -> Target:

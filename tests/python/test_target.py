@@ -54,6 +54,30 @@ class TestTarget:
         if not isinstance(labels, (pl.DataFrame, pa.Array)):
             assert back.to_list() == list(flat)
 
+    @pytest.mark.parametrize("dtype", ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4", "f8"])
+    @pytest.mark.parametrize("labels", [[0, 1, 1, 0, 1], [100, 7, 7, 9, 100], [1] * 5, [3, 2, 1, 0, 5]])
+    def test_arrays_are_read_as_series_are(self, labels, dtype):
+        strided = np.repeat(np.array(labels).astype(dtype), 2)[::-2]
+        table = {"x": [0, 1, 1, 0, 2]}
+        for array in (strided, strided.copy(), strided[:, None]):
+            target = encode(table, array).target
+            expected = encode(table, pl.Series("target", strided.astype(strided.dtype.newbyteorder("=")))).target
+            assert (target.name, target.kind, target.dtype) == (expected.name, expected.kind, expected.dtype)
+            assert repr(target.labels) == repr(expected.labels)
+            assert target.values.dtype == expected.values.dtype
+            assert (target.values == expected.values).all()
+
+    def test_arrays_beside_a_column_of_their_name(self):
+        array = np.array([1, 0, 1, 1])
+        assert encode({"target": [0, 1, 1, 0]}, array).target.name == "target_"
+        with pytest.raises(DataError, match="is also a column of the table"):
+            encode({"target": array}, array)
+        assert encode(self.bits, array, task="numbers").target.kind == "numbers"
+        with pytest.raises(ParameterError, match="`task` must be"):
+            encode(self.bits, array, task="labels")
+        with pytest.raises(DataError, match="the target has 3 rows, the table has 4"):
+            encode(self.bits, array[:3])
+
     def test_by_name(self):
         encoded = encode({"a": [1], "y": ["p"], "w": [1.5], "n": [2]}, "y", counts="n", weight="w")
         assert [c.name for c in encoded.columns] == ["a"]
