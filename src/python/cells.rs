@@ -15,8 +15,7 @@ pub(super) struct EncodedCells<'py> {
     dtype: String,
 }
 
-/// Rows copied at a time: few enough to stay in the cache, and enough for long runs of each column to be written (with
-/// 8 rows it takes twice as long).
+/// Rows copied at a time: few enough to stay in the cache.
 const BLOCK: usize = 256;
 
 impl EncodedCells<'_> {
@@ -76,15 +75,14 @@ fn copied<T: Element + Copy, U: Copy + Default>(
     if let Some(cells) = cells.t().as_slice() {
         return Ok(cells.chunks_exact(n_rows).map(|column| column.iter().map(|&cell| value(cell)).collect()).collect());
     }
-    let mut columns: Vec<Vec<U>> = (0..n_columns).map(|_| Vec::with_capacity(n_rows)).collect();
-    let mut run = [U::default(); BLOCK];
-    for block in cells.axis_chunks_iter(Axis(0), BLOCK) {
+    // Zeros first: what is in the cache already, in order, takes scattered writes at a third of the time.
+    let mut columns: Vec<Vec<U>> = (0..n_columns).map(|_| vec![U::default(); n_rows]).collect();
+    for (index, block) in cells.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
         let block = block.as_standard_layout(); // copies only what is not in the order of rows
         let rows = block.as_slice().expect("the standard layout is a slice");
         for (column, to) in columns.iter_mut().enumerate() {
             let cells = rows[column..].iter().step_by(n_columns);
-            run.iter_mut().zip(cells).for_each(|(to, &cell)| *to = value(cell));
-            to.extend_from_slice(&run[..block.nrows()]);
+            to[index * BLOCK..].iter_mut().zip(cells).for_each(|(to, &cell)| *to = value(cell));
         }
     }
     Ok(columns)
