@@ -99,9 +99,9 @@ fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
 }
 
 /// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.
-fn two_valued<T: Copy>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u64>) -> Option<Ordered> {
-    let first_key = || bits::ones(present).find_map(|row| key(cells[row]));
-    let Some(first) = first_key() else {
+fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u64>) -> Option<Ordered> {
+    let with_key = |cell: T| Some((cell, key(cell)?));
+    let Some((first_cell, first)) = bits::ones(present).find_map(|row| with_key(cells[row])) else {
         let missing = present.iter().any(|&word| word != 0);
         let codes = Codes::of_planes(present.to_vec(), present.len());
         return Some(Ordered { cases: Cases::Coded(codes), keys: vec![], missing });
@@ -111,7 +111,18 @@ fn two_valued<T: Copy>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u
     let (others, without) = planes.split_at_mut(present.len());
     for (word, (block, &present)) in cells.chunks(64).zip(present).enumerate() {
         loop {
-            let known = second.unwrap_or(first);
+            let (known_cell, known) = second.unwrap_or((first_cell, first));
+            // Nearly always there are these two values and no other.
+            let (mut other, mut is_known) = (0u64, true);
+            for (place, &cell) in block.iter().enumerate() {
+                let is_other = cell == known_cell;
+                is_known &= is_other | (cell == first_cell);
+                other |= u64::from(is_other) << place;
+            }
+            if is_known {
+                others[word] = if second.is_some() { other & present } else { 0 };
+                break;
+            }
             // The two keys differ in this bit; a key is unknown if the rest of it is not as the bit says.
             let difference = first ^ known;
             let bit = difference.trailing_zeros() % 64;
@@ -131,11 +142,12 @@ fn two_valued<T: Copy>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u
             let third = |&row: &usize| key(block[row]).is_some_and(|key| key != first && key != known);
             match (bits::ones(&[present]).find(third), second) {
                 (None, _) => break, // the unknown value is an absent row's
-                (Some(row), None) => second = key(block[row]),
+                (Some(row), None) => second = with_key(block[row]),
                 (Some(_), Some(_)) => return None,
             }
         }
     }
+    let second = second.map(|(_, key)| key);
     let mut keys: Vec<u64> = [first].into_iter().chain(second).collect();
     if second.is_some_and(|second| second < first) {
         keys.reverse();
