@@ -33,6 +33,9 @@ impl Units {
     /// Chooses the coarsest power of two of which all weights and the penalty are multiples, or the finest under which
     /// the total stays in range.
     pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
+        if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
+            return Ok(Units { resolution: 1.0, node_penalty: 0, total: data.n_rows() as u64 });
+        }
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
         let total: f64 = rows().map(|row| data.count(row) as f64 * weight(row)).sum();

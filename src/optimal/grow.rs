@@ -2,31 +2,44 @@
 
 use super::Params;
 use super::rebuild::Shape;
-use crate::data::{Dataset, OwnTests, Target, Value};
+use crate::data::{BinaryTable, Dataset, OwnTests, Target, Value};
 use crate::error::Result;
 use crate::objective::{self, Units};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// The cost of a single leaf.
 pub(super) fn leaf_cost(data: &Dataset, units: &Units) -> u64 {
-    objective::leaf(&masses(data, units, &present(data))).0
+    objective::leaf(&masses(data, units, 1, |_| 0)).0
 }
 
-/// Sends all cases down the shape. O(cases x depth).
-pub(super) fn grow(data: &Dataset, tests: &[Test], units: &Units, params: &Params, shape: &Shape) -> Result<Tree> {
-    let cases = present(data);
-    let value = |test: &Test, row: u32| {
-        let feature = test.feature() as usize;
+/// Sends all cases down the shape, which is a leaf where there is no table. O(patterns x depth + cases).
+pub(super) fn grow(
+    data: &Dataset,
+    table: Option<&BinaryTable>,
+    units: &Units,
+    params: &Params,
+    shape: &Shape,
+) -> Result<Tree> {
+    let (tests, pattern_of) = table.map_or((&[][..], &[][..]), |table| (&table.tests, &table.pattern_of));
+    // Cases of one pattern go one way, be it with a value or without. The first of them, in whose order patterns are
+    // numbered, goes for all.
+    let mut firsts: Vec<u32> = Vec::new();
+    for (row, &pattern) in (0..).zip(pattern_of) {
+        if pattern as usize == firsts.len() {
+            firsts.push(row);
+        }
+    }
+    let values = |test: &Test| {
+        let (feature, firsts) = (test.feature() as usize, &firsts);
         let n_levels = data.schema().features[feature].kind.levels().len() as u32;
-        data.columns()[feature].value(row as usize, n_levels)
+        let column = &data.columns()[feature];
+        move |pattern: u32| column.value(firsts[pattern as usize] as usize, n_levels)
     };
-    // In training a missing value failed every value test; where there was none it will go with the majority.
-    let fails = |test: &Test| {
-        params.binarizer.missing == OwnTests::No || cases.iter().any(|&row| value(test, row) == Value::Missing)
-    };
+    // Masses come later.
     let mut nodes: Vec<Node> = Vec::new();
-    let mut todo = vec![(shape, cases.clone(), None)];
-    while let Some((shape, rows, parent)) = todo.pop() {
+    let mut leaf_of = vec![0; firsts.len()];
+    let mut todo = vec![(shape, (0..firsts.len() as u32).collect::<Vec<u32>>(), None)];
+    while let Some((shape, patterns, parent)) = todo.pop() {
         let index = nodes.len();
         if let Some((parent, branch)) = parent
             && let Node::Split(split) = &mut nodes[parent]
@@ -35,47 +48,68 @@ pub(super) fn grow(data: &Dataset, tests: &[Test], units: &Units, params: &Param
             split.children[branch] = index as u32;
         }
         let Shape::Split(test, branches) = shape else {
-            let masses = masses(data, units, &rows);
-            let label = objective::leaf(&masses).1;
-            let masses = masses.iter().map(|&mass| units.value(mass)).collect();
-            nodes.push(Node::Leaf(Leaf::Class { label, masses, empty: false }));
+            patterns.iter().for_each(|&pattern| leaf_of[pattern as usize] = index);
+            nodes.push(Node::Leaf(Leaf::Class { label: 0, masses: [].into(), empty: false }));
             continue;
         };
         let test = &tests[*test as usize];
+        let value = values(test);
         let (pass, fail): (Vec<u32>, Vec<u32>) =
-            rows.into_iter().partition(|&row| test.branch(value(test, row)) == Some(0));
+            patterns.into_iter().partition(|&pattern| test.branch(value(pattern)) == Some(0));
         let missing =
-            !matches!(test, Test::Missing { .. }) && fail.iter().any(|&row| value(test, row) == Value::Missing);
-        let mass = |rows: &[u32]| rows.iter().map(|&row| units.mass(data, row as usize)).sum::<u64>();
-        let (pass_mass, fail_mass) = (mass(&pass), mass(&fail));
-        let default = match test {
-            Test::Missing { .. } => 0,
-            test if fails(test) => 1,
-            _ => u32::from(fail_mass > pass_mass),
-        };
+            !matches!(test, Test::Missing { .. }) && fail.iter().any(|&pattern| value(pattern) == Value::Missing);
         nodes.push(Node::Split(Split {
             test: test.clone(),
             children: [0, 0].into(),
-            masses: [units.value(pass_mass), units.value(fail_mass)].into(),
-            default,
+            masses: [].into(),
+            default: 0,
             missing,
         }));
         // A stack: what is pushed last comes first, as preorder wants.
         todo.push((&branches[1], fail, Some((index, 1))));
         todo.push((&branches[0], pass, Some((index, 0))));
     }
+    // In training a missing value failed every value test; where there was none it will go with the majority.
+    let fails = |test: &Test| {
+        let value = values(test);
+        params.binarizer.missing == OwnTests::No
+            || (0..firsts.len() as u32).any(|pattern| value(pattern) == Value::Missing)
+    };
+    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+    let by_class =
+        masses(data, units, nodes.len(), |row| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]));
+    let mut totals = vec![0; nodes.len()];
+    for (index, node) in nodes.iter_mut().enumerate().rev() {
+        match node {
+            Node::Leaf(leaf) => {
+                let masses = &by_class[index * n_classes..(index + 1) * n_classes];
+                totals[index] = masses.iter().sum();
+                let label = objective::leaf(masses).1;
+                let masses = masses.iter().map(|&mass| units.value(mass)).collect();
+                *leaf = Leaf::Class { label, masses, empty: false };
+            }
+            Node::Split(split) => {
+                let [pass, fail] = [0, 1].map(|branch| totals[split.children[branch] as usize]);
+                totals[index] = pass + fail;
+                split.masses = [units.value(pass), units.value(fail)].into();
+                split.default = match &split.test {
+                    Test::Missing { .. } => 0,
+                    test => u32::from(fail > pass || split.missing || fails(test)),
+                };
+            }
+        }
+    }
     let policies = Policies { missing: MissingPolicy::Default, unseen: params.unseen };
     Tree::new(data.schema().clone(), policies, nodes)
 }
 
-fn present(data: &Dataset) -> Vec<u32> {
-    (0..data.n_rows()).filter(|&row| data.count(row) > 0).map(|row| row as u32).collect()
-}
-
-/// Mass per class. Panics without a class target: the search checked it.
-fn masses(data: &Dataset, units: &Units, rows: &[u32]) -> Vec<u64> {
+/// Mass per group of cases and class, group after group. Panics without a class target: the search checked it.
+fn masses(data: &Dataset, units: &Units, n_groups: usize, group_of: impl Fn(usize) -> usize) -> Vec<u64> {
     let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
-    rows.iter().for_each(|&row| masses[classes[row as usize] as usize] += units.mass(data, row as usize));
+    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+    let mut masses = vec![0; n_groups * n_classes];
+    for (row, &class) in classes.iter().enumerate().filter(|&(row, _)| data.count(row) > 0) {
+        masses[group_of(row) * n_classes + class as usize] += units.mass(data, row);
+    }
     masses
 }

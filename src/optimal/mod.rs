@@ -271,8 +271,8 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
         }
     };
+    let tree = grow::grow(data, table.as_ref(), &units, &params.params, &incumbent.shape)?;
     let (tests, exact_thresholds) = table.map_or((Vec::new(), false), |table| (table.tests, table.exact_thresholds));
-    let tree = grow::grow(data, &tests, &units, &params.params, &incumbent.shape)?;
     stats.insert("nodes", budget.nodes());
     Ok(Outcome {
         tree,
