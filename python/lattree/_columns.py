@@ -224,6 +224,8 @@ def distinct_cells(cells: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArr
         low, high = int(cells.min()), int(cells.max())
         if high - low <= len(cells) and high < 2**63:
             offsets = cells.astype(np.int64) - low
+            if high - low < 2:  # these are all there are
+                return np.array([low, high][: high - low + 1], dtype=cells.dtype), offsets
             occurs = np.zeros(high - low + 1, dtype=np.bool_)
             occurs[offsets] = True
             places = offsets if occurs.all() else (np.cumsum(occurs) - 1)[offsets]

@@ -148,7 +148,7 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
         dtype = plain_dtype(array)
         if dtype is not None and _is_readable(array):
             check_distinct(names)
-            places = {name: index for index, name in enumerate(names)}
+            places = dict(zip(names, range(width), strict=True))
             return Frame(Cells(array, places, dtype), n_rows=len(X))
         columns = [array[:, index] for index in range(width)]
     return _from_columns(list(names), columns, n_rows=len(X))
@@ -201,6 +201,8 @@ def to_series(name: str, values: Any) -> pl.Series:
 
 def check_distinct(names: Sequence[str]) -> None:
     """Raise a DataError that names the first name that occurs twice."""
+    if len(set(names)) == len(names):
+        return
     seen: set[str] = set()
     for name in names:
         if name in seen:
