@@ -195,16 +195,10 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         let last = depth;
         for depth in last.min(4)..=last {
             let found = Mutex::default();
-            let watch = RootWatch {
-                search: self,
-                root,
-                anytime,
-                constant,
-                depth,
-                is_last: depth == last,
-                builds: is_long,
-                found,
-            };
+            let is_last = depth == last;
+            let places = if is_last { self.places(&at.node) } else { vec![0; at.node.layout.stride()] };
+            let watch =
+                RootWatch { search: self, root, anytime, constant, depth, is_last, builds: is_long, places, found };
             let levels = Levels::new(depth, nodes);
             let mut cutoffs: Costs = smallvec![0; levels.len()];
             cutoffs[levels.top()] = cost.min(anytime.cost() - constant);
@@ -256,6 +250,19 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
     }
 
+    /// For each position of a node over all tests: the first test that splits its cases as it does.
+    fn places(&self, node: &Node<L>) -> Vec<u32> {
+        let mut places = vec![u32::MAX; node.layout.stride()];
+        for test in 0..self.problem.n_tests {
+            let place = node.place_of[self.layout.position(test)];
+            if place != node::NONE {
+                let first = &mut places[place as usize / 2];
+                *first = (*first).min(test as u32);
+            }
+        }
+        places
+    }
+
     /// The order to try tests in, where nothing better is known.
     fn rank_tests(&mut self, node: &Node<L>) {
         let shape = self.shape(node);
@@ -296,11 +303,17 @@ struct RootWatch<'a, 'p, M, L> {
     is_last: bool,
     /// Whether to build trees while the search runs.
     builds: bool,
+    /// For each position, the first test that splits as it does.
+    places: Vec<u32>,
     /// The best root so far whose tree was not built yet.
     found: Mutex<Option<Found>>,
 }
 
 impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
+    fn place(&self, root: usize) -> u32 {
+        self.places[root]
+    }
+
     fn improved(&self, node: &Node<L>, levels: Levels, found: Improvement) {
         let test = node.test[found.root] as usize;
         let nodes = |level: usize| levels.nodes(self.depth - 1, level);

@@ -53,6 +53,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         at.state.best.clear();
         at.state.best.extend((0..ask.levels.len()).map(|level| cost(level).min(ask.cutoffs[level])));
         at.state.has_bounds = false;
+        at.state.first = u32::MAX;
         if (0..ask.levels.len()).all(|level| at.state.best[level] <= ask.floors[level]) {
             return Ok((0..ask.levels.len()).map(|level| cost(level).min(ask.floors[level])).collect());
         }
@@ -188,7 +189,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             let root = root.position as usize;
             // Unless no level of the node can become better with it.
             let least = |level: usize| state.bounds.least(run.ask.levels, run.branch, level, root);
-            let is_better = |level: usize| least(level).saturating_add(self.problem.node_penalty) < state.best[level];
+            let is_better =
+                |level| least(level).saturating_add(self.problem.node_penalty) < run.cutoff(&state, level, root);
             if (0..run.ask.levels.len()).any(is_better) {
                 return Ok(Some(root));
             }
@@ -243,7 +245,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             let wanted = {
                 let state = read(run.state);
                 let pairs = (0..run.ask.levels.len()).flat_map(|level| {
-                    let left = state.best[level].saturating_sub(self.problem.node_penalty);
+                    let left = run.cutoff(&state, level, root).saturating_sub(self.problem.node_penalty);
                     run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
                 });
                 wanted(&state, run.branch, root, side, pairs)
@@ -292,11 +294,16 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     fn take_value(&self, run: &Run<L>, root: usize, state: &mut State<L>) {
         let Run { ask, branch, .. } = *run;
         let top = ask.levels.top();
+        let place = run.watch.map_or(0, |watch| watch.place(root));
         for level in 0..=top {
             let mut least = state.best[level];
             for (one, zero) in ask.levels.pairs(level, branch) {
                 let costs = (state.bounds.of(1, one, root), state.bounds.of(0, zero, root));
                 let cost = costs.0 + costs.1 + self.problem.node_penalty;
+                if level == top && cost <= least {
+                    // If it is only a bound that is as good as the best, the place is no earlier.
+                    state.first = if cost < least { place } else { place.min(state.first) };
+                }
                 if cost < least {
                     least = cost;
                     if let Some(watch) = run.watch.filter(|_| level == top) {

@@ -101,6 +101,8 @@ pub(super) struct Root {
 pub(super) struct State<L> {
     /// The least costs known, by level: of a tree, or the cutoff.
     pub(super) best: Costs,
+    /// The first place, by [`Watch::place`], of a root known to reach the best at the top level.
+    pub(super) first: u32,
     pub(super) bounds: RootBounds<L>,
     /// Whether the bounds are those of this node: they are not if it needed no roots.
     pub(super) has_bounds: bool,
@@ -164,6 +166,8 @@ pub(super) struct Improvement {
 
 /// Who wants to know what happens at a node.
 pub(super) trait Watch<L>: Sync {
+    /// The place of a root among those that are as good: the first is wanted. 0 where none is.
+    fn place(&self, root: usize) -> u32;
     /// A better tree at the top level.
     fn improved(&self, node: &Node<L>, branch: Levels, found: Improvement);
     /// No tree costs less than this at the top level.
@@ -178,6 +182,16 @@ pub(super) struct Run<'r, L> {
     pub(super) state: &'r RwLock<State<L>>,
     pub(super) watch: Option<&'r dyn Watch<L>>,
     pub(super) path: &'r [u32],
+}
+
+impl<L> Run<'_, L> {
+    /// Below which cost a root matters at a level. To be as good as the best is enough for one with an earlier place: so
+    /// the canonical tree needs no second search.
+    pub(super) fn cutoff(&self, state: &State<L>, level: usize, root: usize) -> u64 {
+        let counts_ties = level == self.ask.levels.top();
+        let is_earlier = |watch: &dyn Watch<L>| watch.place(root) < state.first;
+        state.best[level] + u64::from(counts_ties && self.watch.is_some_and(is_earlier))
+    }
 }
 
 // A panic while a lock is held ends the whole search: what the lock protects is never read again.
