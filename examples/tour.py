@@ -78,6 +78,7 @@ search = OptimalTreeSearch(
     time_limit=60.0,
     node_limit=1_000_000,
     memory_limit=100_000_000,
+    discrepancies=1,
     threads=1,
 )
 result: OptimalResult = search.run(data, on_interrupt="return")

@@ -211,6 +211,7 @@ class OptimalTreeSearch:
         time_limit: float | None = None,
         node_limit: int | None = None,
         memory_limit: int | None = None,
+        discrepancies: int | None = None,
         threads: int | None = None,
     ) -> OptimalTreeSearch: ...
     @property
@@ -235,6 +236,8 @@ class OptimalTreeSearch:
     def node_limit(self) -> int | None: ...
     @property
     def memory_limit(self) -> int | None: ...
+    @property
+    def discrepancies(self) -> int | None: ...
     @property
     def threads(self) -> int | None: ...
     def run(

@@ -71,6 +71,8 @@ pub struct Params {
     pub unseen: Unseen,
     /// Time, nodes, memory.
     pub limits: Limits,
+    /// The most discrepancies of the passes that look for good trees before the proof starts; `None`: no passes.
+    pub discrepancies: Option<u32>,
     /// `None`: all that the process may use.
     pub threads: Option<usize>,
     /// For study and tests; proven results do not depend on it.
@@ -89,6 +91,7 @@ impl Default for Params {
             binarizer: Binarizer::default(),
             unseen: Unseen::Majority,
             limits: Limits::default(),
+            discrepancies: None,
             threads: None,
             switches: Switches::default(),
         }
@@ -169,6 +172,13 @@ impl Params {
                 name: "node_penalty",
                 expected: "finite and not negative".into(),
                 got: self.node_penalty.to_string(),
+            });
+        }
+        if let Some(n) = self.discrepancies.filter(|&n| n > 100) {
+            return Err(Error::InvalidParameter {
+                name: "discrepancies",
+                expected: "from 0 to 100, or None for no passes".into(),
+                got: n.to_string(),
             });
         }
         self.limits.checked()?;
@@ -329,6 +339,11 @@ impl Run<'_> {
         let leaf = problem.leaf(&problem.totals(&root));
         let floor = bounds::equivalent_points(&problem, &root);
         let anytime = Anytime::new(leaf, floor, self.units, self.board, self.budget);
+        if let Some(most) = self.params.params.discrepancies
+            && let Err(stop) = search.offer_limited(&root, (depth, nodes), most, &anytime)
+        {
+            return Ok((anytime.finish(), Some(stop)));
+        }
         if let Some(stop) = self.dense(&mut search, &root, (depth, nodes), &anytime, stats) {
             return Ok((anytime.finish(), stop?));
         }

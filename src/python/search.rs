@@ -48,6 +48,11 @@ use crate::optimal::{Board, Checked, Params, Rank, search};
 /// memory_limit : int or None, default=None
 ///     Bytes for live state and cache; None: a quarter of the machine's memory (1 GiB where that is not known). A full
 ///     cache only slows the search.
+/// discrepancies : int or None, default=None
+///     Look for good trees before the proof starts, by limited discrepancy search: passes 0, 1, ... up to this many, where
+///     pass k sees the trees whose splits on any path lie, all together, at most k places behind the best by a look ahead
+///     of two levels. Range 0 to 100; worth it under a limit of time. None: no passes. Results that are proved do not
+///     depend on it.
 /// threads : int or None, default=None
 ///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
 ///
@@ -71,9 +76,9 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, threads=None))]
+    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -88,6 +93,7 @@ impl PyOptimalTreeSearch {
         time_limit: Option<f64>,
         node_limit: Option<Whole>,
         memory_limit: Option<Whole>,
+        discrepancies: Option<Whole>,
         threads: Option<Whole>,
     ) -> PyResult<Self> {
         let rank = rank.map_or_else(|| vec!["objective".into()], Names::list);
@@ -110,6 +116,7 @@ impl PyOptimalTreeSearch {
                 nodes: node_limit.map(|n| n.at_least(0, "node_limit", "at least 0")).transpose()?,
                 memory: memory_limit.map(|n| n.at_least(0, "memory_limit", "at least 0")).transpose()?,
             },
+            discrepancies: discrepancies.map(|n| n.at_least(0, "discrepancies", "from 0 to 100")).transpose()?,
             threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
             ..Params::default()
         };
@@ -161,6 +168,10 @@ impl PyOptimalTreeSearch {
     #[getter]
     fn memory_limit(&self) -> Option<u64> {
         self.get().limits.memory
+    }
+    #[getter]
+    fn discrepancies(&self) -> Option<u32> {
+        self.get().discrepancies
     }
     #[getter]
     fn threads(&self) -> Option<usize> {
@@ -271,6 +282,7 @@ impl PyOptimalTreeSearch {
         keywords.set_item("time_limit", self.time_limit())?;
         keywords.set_item("node_limit", self.node_limit())?;
         keywords.set_item("memory_limit", self.memory_limit())?;
+        keywords.set_item("discrepancies", self.discrepancies())?;
         keywords.set_item("threads", self.threads())?;
         Ok(keywords)
     }

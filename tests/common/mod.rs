@@ -113,14 +113,26 @@ pub fn random_table(random: &mut Random) -> Dataset {
 
 /// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
 /// tests, depth-two solver, baseline instructions, threads.
-pub type Levels = [usize; 11];
+pub type Levels = [usize; 12];
 
 /// How many levels each has.
-pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2];
+pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2, 3];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
-    let [engine, cache, bounds, transpositions, refined, subtraction, dynamic, order, depth_two, baseline, threads] =
-        levels;
+    let [
+        engine,
+        cache,
+        bounds,
+        transpositions,
+        refined,
+        subtraction,
+        dynamic,
+        order,
+        depth_two,
+        baseline,
+        threads,
+        discrepancies,
+    ] = levels;
     let switches = Switches {
         engine: [Engine::Auto, Engine::Plain][engine],
         cache: CacheKind::ALL[cache],
@@ -134,7 +146,8 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         baseline: baseline == 1,
         parallel_work: 0,
     };
-    Params { switches, threads: Some([1, 4][threads]), ..params.clone() }
+    let discrepancies = [None, Some(0), Some(2)][discrepancies];
+    Params { switches, threads: Some([1, 4][threads]), discrepancies, ..params.clone() }
 }
 
 /// A table of whole numbers of few values, 20 to 200 rows, 3 to 14 columns, 2 to 6 classes that some columns explain.

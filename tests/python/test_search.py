@@ -48,6 +48,8 @@ class TestParameters:
             ("time_limit", float("inf"), "finite number of seconds, not negative, or None", "inf"),
             ("node_limit", -1, "at least 0", "-1"),
             ("memory_limit", -1, "at least 0", "-1"),
+            ("discrepancies", -1, "from 0 to 100", "-1"),
+            ("discrepancies", 101, "from 0 to 100", "101"),
             ("threads", 0, "at least 1", "0"),
             ("threads", 1025, "from 1 to 1024", "1025"),
         ],
