@@ -1,8 +1,8 @@
 //! What an exact search minimises, in integers, so that costs compare exactly on every platform.
 //!
 //! The cost of a tree is the mass of the cases it gets wrong plus a penalty per internal node. Real weights and
-//! penalties become integers in [`Units`]: multiples of a power of two. Optimal refers to those integers; where every
-//! weight is a multiple of the unit, as integers and small decimal fractions of a power of two are, nothing is lost.
+//! penalties become integers in [`Units`]: multiples of a power of two or of ten. Optimal refers to those integers; where
+//! every weight is a multiple of the unit, as integers and numbers of few digits are, nothing is lost.
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -18,8 +18,10 @@ pub enum Objective {
 /// Integer masses of cases, and what one unit is worth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Units {
-    /// The value of one unit: a power of two; 1 for unweighted cases without a penalty.
+    /// The value of one unit: a power of two or of ten; 1 for unweighted cases without a penalty.
     pub resolution: f64,
+    /// How many units are one, if that is a power of ten; else 0.
+    decimal: f64,
     /// The penalty per internal node, in units; never more than the total mass and one.
     pub node_penalty: u64,
     /// The mass of all cases, in units, below 2^62.
@@ -29,12 +31,18 @@ pub struct Units {
 /// Masses and penalties stay below 2^62 units, so that a handful of them add up in a u64.
 const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
+/// Decimals that weights may be taken for, the coarsest first.
+const DECIMALS: [f64; 9] = [1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+/// Totals of decimals are whole numbers that floats hold.
+const MOST_DECIMAL: f64 = (1u64 << 53) as f64;
+
 impl Units {
-    /// Chooses the coarsest power of two of which all weights and the penalty are multiples, or the finest under which
-    /// the total stays in range.
+    /// Chooses the coarsest power of two or of ten of which all weights and the penalty are multiples, or else the finest
+    /// power of two under which the total stays in range. A weight of 0.1 is a tenth, though the float is not quite: the
+    /// float next to a decimal of few digits is taken for it.
     pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
-            return Ok(Units { resolution: 1.0, node_penalty: 0, total: data.n_rows() as u64 });
+            return Ok(Units { resolution: 1.0, decimal: 0.0, node_penalty: 0, total: data.n_rows() as u64 });
         }
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
@@ -59,25 +67,35 @@ impl Units {
         // Half the range is kept free for what rounding adds.
         let coarsest_needed = (2.0 * total / MOST_UNITS).log2().ceil().max(-1074.0) as i32;
         let resolution = power_of_two(finest.max(coarsest_needed));
-        let mut units = Units { resolution, node_penalty: 0, total: 0 };
+        let mut units = Units { resolution, decimal: 0.0, node_penalty: 0, total: 0 };
+        // Small counts are fast ones.
+        let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL;
+        let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
+        let decimal = DECIMALS.into_iter().filter(fits).find(|&decimal| {
+            is_whole(penalty, decimal)
+                && data.weights().is_none_or(|_| rows().all(|row| is_whole(weight(row), decimal)))
+        });
+        if let Some(decimal) = decimal {
+            (units.decimal, units.resolution) = (decimal, 1.0 / decimal);
+        }
         units.total = rows().map(|row| units.mass(data, row)).sum();
-        units.node_penalty = ((penalty / resolution).round() as u64).min(units.total + 1);
+        units.node_penalty = units.of(penalty).min(units.total + 1);
         Ok(units)
+    }
+
+    fn of(&self, x: f64) -> u64 {
+        (if self.decimal > 0.0 { x * self.decimal } else { x / self.resolution }).round() as u64
     }
 
     /// The mass of one row in units: its count times its weight. 0 for an absent row.
     pub fn mass(&self, data: &Dataset, row: usize) -> u64 {
         // The weight is rounded, the count multiplied: two cases are exactly twice one.
-        data.count(row)
-            * match data.weights() {
-                None => (1.0 / self.resolution) as u64, // whole: counts sum to less than 2^53, so a unit is at most 1
-                Some(weights) => (weights[row] / self.resolution).round() as u64,
-            }
+        data.count(row) * self.of(data.weights().map_or(1.0, |weights| weights[row]))
     }
 
     /// A cost in units as the number users see.
     pub fn value(&self, cost: u64) -> f64 {
-        cost as f64 * self.resolution
+        if self.decimal > 0.0 { cost as f64 / self.decimal } else { cost as f64 * self.resolution }
     }
 }
 
@@ -116,6 +134,16 @@ pub fn leaf<M: Copy + Into<u64>>(masses: &[M]) -> (u64, u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Labels, Schema, Target, TargetSchema, Task};
+
+    fn units(weights: &[f64], node_penalty: f64) -> Result<Units> {
+        let task = Task::Classes(Labels::Booleans(vec![false]));
+        let target = TargetSchema { name: "y".into(), task, dtype: String::new() };
+        let schema = Schema { features: vec![], target: Some(target) };
+        let classes = Target::Classes(vec![0; weights.len()].into());
+        let data = Dataset::new(schema.into(), vec![], weights.len(), classes, None, Some(weights.to_vec()));
+        Units::new(&data.expect("good weights"), node_penalty)
+    }
 
     #[test]
     fn exponents_are_exact() {
@@ -129,15 +157,6 @@ mod tests {
 
     #[test]
     fn weights_of_any_size_fit_or_are_refused() {
-        use crate::data::{Labels, Schema, Target, TargetSchema, Task};
-        let units = |weights: &[f64]| {
-            let task = Task::Classes(Labels::Booleans(vec![false]));
-            let target = TargetSchema { name: "y".into(), task, dtype: String::new() };
-            let schema = Schema { features: vec![], target: Some(target) };
-            let classes = Target::Classes(vec![0; weights.len()].into());
-            let data = Dataset::new(schema.into(), vec![], weights.len(), classes, None, Some(weights.to_vec()));
-            Units::new(&data.expect("good weights"), 0.0)
-        };
         for (weights, total) in [
             (&[1e307, 1.0][..], 1e307),
             (&[8.9e307, 1e-300], 8.9e307),
@@ -145,12 +164,32 @@ mod tests {
             (&[f64::MIN_POSITIVE, 1e9], 1e9),
             (&[0.1, 0.2], 0.1 + 0.2),
         ] {
-            let units = units(weights).expect("in range");
+            let units = units(weights, 0.0).expect("in range");
             assert!(units.total < 1 << 62);
             assert!((units.value(units.total) / total - 1.0).abs() < 1e-9, "{weights:?}: {units:?}");
         }
         for weights in [&[1e308, 1.0][..], &[f64::MAX, f64::MAX]] {
-            assert!(matches!(units(weights), Err(Error::BadWeight { row: 0 | 1, .. })));
+            assert!(matches!(units(weights, 0.0), Err(Error::BadWeight { row: 0 | 1, .. })));
+        }
+    }
+
+    #[test]
+    fn decimals_are_what_they_are_written_as() {
+        for (weights, penalty, resolution, total) in [
+            (&[0.1, 0.2][..], 0.0, 0.1, 3),
+            (&[1.0, 2.0], 0.05, 0.01, 300),
+            (&[0.25, 3.5], 0.0, 0.25, 15),
+            (&[0.125, 0.1], 0.0, 0.001, 225),
+            (&[1e-9, 4.0], 0.0, 1e-9, 4_000_000_001),
+        ] {
+            let units = units(weights, penalty).expect("in range");
+            assert_eq!((units.resolution, units.total), (resolution, total), "{weights:?}");
+            assert_eq!(units.value(units.node_penalty), penalty);
+        }
+        assert_eq!(units(&[0.1, 0.2], 0.0).expect("in range").value(3), 0.3);
+        // A third is no decimal, nor is the float after a tenth.
+        for weights in [&[1.0 / 3.0][..], &[0.1 + f64::EPSILON / 8.0, 0.1]] {
+            assert!(units(weights, 0.0).expect("in range").resolution < 1e-15);
         }
     }
 

@@ -95,7 +95,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
     let rows = oracle.rows();
     let costs = oracle.costs(&rows, params.max_depth);
     let nodes = params.max_nodes.map_or(costs.len() - 1, |n| (n as usize).min(costs.len() - 1));
-    let least = costs[nodes] as f64 * default.resolution;
+    let least = value(costs[nodes], default.resolution);
     let shape = oracle.canonical(&rows, params.max_depth, nodes);
     let say = |what: &str| format!("{what}, seed {seed}, {params:?}\n{data:?}");
     let check = |outcome: &Outcome, what: &str| {
@@ -156,7 +156,12 @@ fn errors_of(data: &Dataset, outcome: &Outcome, penalty: f64) -> f64 {
         .map(|row| data.count(row) * unit(data.weights().map_or(1.0, |w| w[row])))
         .sum();
     let nodes = outcome.tree.n_nodes() as u64;
-    (wrong + if nodes > 0 { nodes * unit(penalty) } else { 0 }) as f64 * outcome.resolution
+    value(wrong + if nodes > 0 { nodes * unit(penalty) } else { 0 }, outcome.resolution)
+}
+
+/// A cost as a number, rounded once: a resolution is one over a power of two or of ten.
+fn value(cost: u64, resolution: f64) -> f64 {
+    cost as f64 / (1.0 / resolution).round()
 }
 
 /// Whatever stops a search, the tree is valid, costs what is said, and the bound is below the least cost.

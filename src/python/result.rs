@@ -81,7 +81,7 @@ impl PyProgress {
 /// exact_thresholds : bool
 ///     Whether every ordered column had a test between all its neighbouring values.
 /// resolution : float
-///     All masses are multiples of this power of two; 1 for unweighted cases without a penalty.
+///     All masses are multiples of this: one over a power of two or of ten; 1 for unweighted cases without a penalty.
 /// seconds : float
 ///     Wall clock.
 /// trace : list of (seconds, objective, lower_bound)
