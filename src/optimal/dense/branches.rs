@@ -183,7 +183,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let node = run.node;
         let shape = self.shape(node);
         let small = match self.switches.subtraction {
-            true => usize::from(2 * node.passing[root].get() <= node.mass),
+            true => 1 - node.larger_side(root),
             false => side,
         };
         if !(cell.is_open && self.switches.subtraction) {

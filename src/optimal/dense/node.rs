@@ -209,6 +209,11 @@ impl<L: Lane> Node<L> {
         Ok(())
     }
 
+    /// The side of a test with more of the mass.
+    pub(super) fn larger_side(&self, position: usize) -> usize {
+        usize::from(2 * self.passing[position].get() > self.mass)
+    }
+
     /// Writes to `row` how much passes both f and each other test, per channel.
     pub(super) fn pairs_of(&self, shape: Shape, f: usize, row: &mut Aligned<L>) {
         let length = shape.row();

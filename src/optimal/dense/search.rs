@@ -225,7 +225,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let first = self.first_side(&run, root);
         let result = [first, 1 - first].into_iter().try_for_each(|side| {
             let pairs = pairs.iter().map(|&pair| (pair, cutoff));
-            let wanted = wanted(&read(&state), branch, root, side, pairs);
+            let wanted = wanted(&read(&state), branch, root, side, pairs, false);
             wanted.map_or(Ok(()), |(cutoffs, floors)| self.solve_branch(&run, root, side, cutoffs, floors, &mut cell))
         });
         if result.is_ok() {
@@ -240,7 +240,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     fn try_root(&self, run: &Run<L>, root: usize, cell: &mut Cell<L>) -> Result<(), Stop> {
         run.node.pairs_of(self.shape(run.node), root, &mut cell.both);
         let first = self.first_side(run, root);
-        cell.is_open = false;
+        (cell.is_open, cell.is_counted) = (false, false);
         for side in [first, 1 - first] {
             let wanted = {
                 let state = read(run.state);
@@ -248,7 +248,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                     let left = run.cutoff(&state, level, root).saturating_sub(self.problem.node_penalty);
                     run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
                 });
-                wanted(&state, run.branch, root, side, pairs)
+                // The larger branch is solved even where the smaller one has ruled the root out: its pairs come from
+                // counts that are there already, and its cost bounds other roots.
+                let is_there = self.switches.subtraction && cell.is_counted;
+                let anyway = run.ask.depth == 3 && side == run.node.larger_side(root) && is_there;
+                wanted(&state, run.branch, root, side, pairs, anyway)
             };
             if let Some((cutoffs, floors)) = wanted {
                 self.solve_branch(run, root, side, cutoffs, floors, cell)?;
@@ -277,8 +281,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The branch to solve first: the larger, at depth three only if it is likely to decide.
     fn first_side(&self, run: &Run<L>, root: usize) -> usize {
         let node = run.node;
-        let passing = node.passing[root].get();
-        let larger = usize::from(2 * passing > node.mass);
+        let larger = node.larger_side(root);
         if !self.switches.dynamic_order {
             return 1;
         }
@@ -330,14 +333,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 }
 
-/// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter. `pairs` are pairs of
-/// levels of the true and the false branch, with what their costs together must be below.
+/// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter, unless it is wanted
+/// `anyway`. `pairs` are pairs of levels of the true and the false branch, with what their costs together must be below.
 fn wanted<L: Lane>(
     state: &State<L>,
     branch: Levels,
     root: usize,
     side: usize,
     pairs: impl Iterator<Item = ((usize, usize), u64)>,
+    anyway: bool,
 ) -> Option<(Costs, Costs)> {
     let floors: Costs = (0..branch.len()).map(|level| state.bounds.of(side, level, root)).collect();
     let mut cutoffs: Costs = smallvec![0; branch.len()];
@@ -345,6 +349,6 @@ fn wanted<L: Lane>(
         let (mine, other) = if side == 1 { (one, zero) } else { (zero, one) };
         cutoffs[mine] = cutoffs[mine].max(cutoff.saturating_sub(state.bounds.of(1 - side, other, root)));
     }
-    let matters = (0..branch.len()).any(|level| floors[level] < cutoffs[level]);
+    let matters = anyway || (0..branch.len()).any(|level| floors[level] < cutoffs[level]);
     matters.then_some((cutoffs, floors))
 }
