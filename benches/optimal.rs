@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
-use lattree::budget::{Budget, Limits};
+use lattree::budget::{Budget, Limits, Stop};
 use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
     Thresholds,
 };
-use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, search};
+use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, measure_parts, search};
 
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
     let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
@@ -73,6 +73,19 @@ fn depths(c: &mut Criterion) {
     }
 }
 
+/// A node made from its cases, and the best trees of depth two at it: from pairs that are stored, counted or left over.
+fn parts(c: &mut Criterion) {
+    for (name, data) in sets() {
+        let mut group = c.benchmark_group(format!("optimal/parts_{name}"));
+        let binarizer = Binarizer { max_tests: 64, ..Binarizer::default() };
+        let params = Params { binarizer, ..Params::default() }.checked().expect("good parameters");
+        let mut measure = |part: &'static str, act: &mut dyn FnMut() -> Result<(), Stop>| {
+            group.bench_function(part, |b| b.iter(|| act().expect("no limit")));
+        };
+        assert_eq!(measure_parts(&data, &params, &mut measure).expect("a good table"), None);
+    }
+}
+
 /// What each part buys.
 fn switches(c: &mut Criterion) {
     let mut group = c.benchmark_group("optimal/switches_depth4");
@@ -120,5 +133,5 @@ fn predict(c: &mut Criterion) {
     group.bench_function("1000000_rows_depth4", |b| b.iter(|| black_box(tree.predict_codes(&data, 0..data.n_rows()))));
 }
 
-criterion_group!(benches, depths, switches, binarize, predict);
+criterion_group!(benches, depths, parts, switches, binarize, predict);
 criterion_main!(benches);

@@ -36,6 +36,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub use anytime::{Board, Progress};
 pub use cache::CacheKind;
 pub use dense::Order;
+#[doc(hidden)]
+pub use dense::parts::Measure;
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
@@ -159,6 +161,22 @@ impl Default for Switches {
             depth_two: true,
             baseline: false,
             parallel_work: 1_000_000,
+        }
+    }
+}
+
+impl Switches {
+    fn dense(&self) -> dense::Switches {
+        dense::Switches {
+            cache: self.cache,
+            similarity: self.bounds,
+            transpositions: self.transpositions,
+            refined: self.refined,
+            subtraction: self.subtraction,
+            dynamic_order: self.dynamic_order,
+            order: self.order,
+            baseline: self.baseline,
+            parallel_work: self.parallel_work,
         }
     }
 }
@@ -298,6 +316,21 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     })
 }
 
+/// Has parts of the dense search measured at the root of a table of fewer than 2^15 cases: for benches. Returns the limit
+/// that ended it early, if one did.
+#[doc(hidden)]
+pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Result<Option<Stop>> {
+    let units = Units::new(data, params.params.node_penalty)?;
+    let budget = params.budget();
+    let table = BinaryTable::new(data, &params.params.binarizer, &budget, false)?;
+    let measure_table = |mut table: BinaryTable| {
+        let ticker = &mut Ticker::new(&budget);
+        let problem: Problem<u32> = Problem::new(data, &mut table, &units, params.constraints.min_leaf, ticker)?;
+        dense::parts::measure::<u32, u16>(&problem, &budget, params.params.switches.dense(), measure)
+    };
+    Ok(table.and_then(measure_table).err())
+}
+
 struct Run<'a> {
     data: &'a Dataset,
     units: &'a Units,
@@ -394,17 +427,7 @@ impl Run<'_> {
         let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { self.threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
-            let dense_switches = dense::Switches {
-                cache: switches.cache,
-                similarity: switches.bounds,
-                transpositions: switches.transpositions,
-                refined: switches.refined,
-                subtraction: switches.subtraction,
-                dynamic_order: switches.dynamic_order,
-                order: switches.order,
-                baseline: switches.baseline,
-                parallel_work: switches.parallel_work,
-            };
+            let dense_switches = switches.dense();
             let report = match lane {
                 2 => dense::search::<M, u16>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
                 4 => dense::search::<M, u32>(plain, dense_switches, root, limits, self.params.params.rank, anytime),

@@ -15,6 +15,7 @@ mod lane;
 mod levels;
 mod node;
 mod pairs;
+pub(super) mod parts;
 mod rebuild;
 mod search;
 mod simd;

@@ -1,0 +1,50 @@
+//! Parts of the search at the root of a table, to be measured on their own.
+
+use super::super::problem::{Mass, Problem};
+use super::lane::Lane;
+use super::pairs::{BestStumps, Counted};
+use super::state::DenseSearch;
+use super::{Switches, aligned::Aligned};
+use crate::budget::{Budget, Stop, Ticker};
+
+/// Who measures: is told the name of a part, and does it as often as needed.
+pub type Measure<'a> = &'a mut dyn FnMut(&'static str, &mut dyn FnMut() -> Result<(), Stop>);
+
+/// Readies the root, and has each part measured.
+pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
+    problem: &Problem<M>,
+    budget: &Budget,
+    switches: Switches,
+    measure: Measure,
+) -> Result<(), Stop> {
+    let search = DenseSearch::<M, L>::new(problem, budget, switches, 1, 3)?;
+    let mut at = search.nodes.take();
+    let ids = search.instances.of_rows(&problem.root().rows);
+    search.root_node(ids.clone(), &mut at.node)?;
+    measure("node", &mut || search.root_node(ids.clone(), &mut at.node));
+    measure("depth_two/stored", &mut || search.shallow(&mut at).map(drop));
+    let (node, stumps) = (&at.node, &mut at.stumps);
+    let shape = search.shape(node);
+    let mut pairs = Aligned::default();
+    pairs.grow(shape.n_cells());
+    // Counted, as the pairs of the smaller branch are; and what those leave of the node's, as for the larger one.
+    for (name, is_rest) in [("depth_two/counted", false), ("depth_two/rest", true)] {
+        let whole = if shape.by_difference() { &node.differences } else { &node.pairs };
+        let mut part = || {
+            let kernel = BestStumps {
+                shape,
+                count: (!is_rest).then_some(Counted { columns: &node.columns, set: None }),
+                pairs: &mut pairs,
+                whole: is_rest.then_some(whole),
+                singles: &node.singles,
+                live: &node.live,
+                enough: None,
+                stumps,
+                ticker: &mut Ticker::new(budget),
+            };
+            search.isa.run(kernel).map(drop)
+        };
+        measure(name, &mut part);
+    }
+    Ok(())
+}
