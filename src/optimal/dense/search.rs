@@ -149,19 +149,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut cell = self.cells.take();
-            let mut more = || {
-                let Some(root) = self.next_root(run, roots, &next)? else { return Ok(false) };
-                self.try_root(run, root, &mut cell)?;
-                self.tell_bound(run, root, roots);
-                Ok(true)
-            };
-            let result = loop {
-                match more() {
-                    Ok(true) => {}
-                    Ok(false) => break Ok(()),
-                    Err(stop) => break Err(stop),
-                }
-            };
+            let result = self.try_next_roots(run, roots, &next, &mut cell);
             self.cells.give(cell);
             result
         };
@@ -179,6 +167,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             }
         });
         stopped.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// Tries roots until none is left.
+    fn try_next_roots(&self, run: &Run<L>, roots: &[Root], next: &AtomicUsize, cell: &mut Cell<L>) -> Result<(), Stop> {
+        while let Some(root) = self.next_root(run, roots, next)? {
+            self.try_root(run, root, cell)?;
+            self.tell_bound(run, root, roots);
+        }
+        Ok(())
     }
 
     /// The next root that is not ruled out.

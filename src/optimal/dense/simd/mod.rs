@@ -1,0 +1,360 @@
+//! One source, several instruction sets: hot loops are written once, as plain loops over fixed-size blocks, and compiled
+//! for each set that pays. Which one runs is decided when the program does.
+//!
+//! The only `unsafe` of the crate is here: calling code that was compiled for instructions the processor was asked for.
+//! The scalar twin is the same source compiled for the baseline; tests run every kernel under every set there is and
+//! compare (valgrind runs them too, with the sets that it knows).
+
+#![allow(unsafe_code)]
+
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+/// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
+/// what is inlined is compiled for the set.
+pub(super) trait Kernel {
+    /// What it computes.
+    type Output;
+    /// Does the work, counting bits as `P` does.
+    fn run<P: Popcount>(self) -> Self::Output;
+}
+
+/// How many columns are counted at a time.
+pub(super) const BLOCK: usize = 16;
+
+/// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is set.
+pub(in crate::optimal) struct Masked<'a> {
+    words: &'a [u32],
+    stride: usize,
+    n_words: usize,
+    masks: &'a [u32],
+    step: usize,
+}
+
+impl<'a> Masked<'a> {
+    #[inline(always)]
+    pub(super) fn new(words: &'a [u32], stride: usize, n_words: usize, masks: &'a [u32], step: usize) -> Self {
+        assert!(stride.is_multiple_of(BLOCK) && words.len() == n_words * stride);
+        assert!(n_words == 0 || masks.len() > (n_words - 1) * step);
+        Masked { words, stride, n_words, masks, step }
+    }
+
+    /// Word `word` of the columns of a block, and its mask.
+    #[inline(always)]
+    fn at(&self, word: usize, block: usize) -> (&[u32; BLOCK], u32) {
+        debug_assert!(word < self.n_words && (block + 1) * BLOCK <= self.stride);
+        // SAFETY: the loops below stay within `n_words` words and `stride / BLOCK` blocks, and `new` has checked that so
+        // many words and masks are there. Checks here cost a third of the whole search: the loop has six instructions.
+        unsafe {
+            let columns = self.words.as_ptr().add(word * self.stride + block * BLOCK).cast();
+            (&*columns, *self.masks.get_unchecked(word * self.step))
+        }
+    }
+}
+
+/// 16 lines of 16 numbers.
+pub(in crate::optimal) type Tile<L> = [[L; BLOCK]; BLOCK];
+
+/// 32 words of bits in each of 16 lanes.
+pub(in crate::optimal) type Square = [[u32; BLOCK]; 32];
+
+/// Words that are counted alike.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::optimal) struct WordRun {
+    /// The first word, and the one after the last.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    /// Whether to subtract counts.
+    pub(super) negative: bool,
+    /// How often to double all that was counted, once these words are.
+    pub(super) doublings: u32,
+}
+
+/// The columns of a block, word by word, each with 16 masks: what a tile is counted from.
+#[derive(Clone, Copy)]
+pub(in crate::optimal) struct MaskedTile<'a> {
+    pub(super) words: &'a [u32],
+    pub(super) masks: &'a [[u32; BLOCK]],
+    pub(super) stride: usize,
+    pub(super) block: usize,
+    pub(super) runs: &'a [WordRun],
+}
+
+impl MaskedTile<'_> {
+    /// The words of a run, with their masks.
+    #[inline(always)]
+    fn words(&self, start: usize, end: usize) -> impl Iterator<Item = (&[u32; BLOCK], &[u32; BLOCK])> {
+        let first = self.block * BLOCK;
+        let column = move |word| {
+            let word: &[u32] = word;
+            word[first..].first_chunk::<BLOCK>().expect("words are whole blocks")
+        };
+        let words = &self.words[start * self.stride..end * self.stride];
+        words.chunks_exact(self.stride).map(column).zip(&self.masks[start..end])
+    }
+}
+
+/// What compilers do not find by themselves.
+pub(in crate::optimal) trait Popcount {
+    /// Counts the bits of `N` neighbouring blocks of columns.
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
+
+    /// Counts the bits that each of 16 masks shares with each of 16 columns.
+    fn tile(of: &MaskedTile) -> Tile<u32>;
+
+    /// The same, where the counts are differences that fit into 16 bits.
+    #[inline(always)]
+    fn narrow_tile(of: &MaskedTile, tile: &mut Tile<u16>) {
+        for (line, counts) in tile.iter_mut().zip(Self::tile(of)) {
+            *line = counts.map(|count| count as u16);
+        }
+    }
+
+    /// The greatest number of each line, read as signed ones.
+    #[inline(always)]
+    fn greatest_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        tile.map(|line| line.iter().fold(i16::MIN, |greatest, &x| greatest.max(x as i16)) as u16)
+    }
+
+    /// The least number of each line, read as signed ones.
+    #[inline(always)]
+    fn least_of_lines(tile: &Tile<u16>) -> [u16; BLOCK] {
+        tile.map(|line| line.iter().fold(i16::MAX, |least, &x| least.min(x as i16)) as u16)
+    }
+
+    /// Transposes the 32 x 32 bits of each lane: bit i of word k becomes bit k of word i.
+    #[inline(always)]
+    fn transpose(square: &mut Square) {
+        let mut mask = 0x0000_ffffu32;
+        let mut width = 16;
+        while width > 0 {
+            for start in (0..32).step_by(2 * width) {
+                for k in start..start + width {
+                    for lane in 0..BLOCK {
+                        let (low, high) = (square[k][lane], square[k + width][lane]);
+                        let swapped = ((low >> width) ^ high) & mask;
+                        square[k][lane] = low ^ (swapped << width);
+                        square[k + width][lane] = high ^ swapped;
+                    }
+                }
+            }
+            width /= 2;
+            mask ^= mask << width.max(1);
+        }
+    }
+
+    /// Writes `first` plus the number of each bit that is set, ascending; returns how many there are. What lies behind
+    /// them is overwritten too.
+    #[inline(always)]
+    fn positions(mut bits: u32, first: u32, positions: &mut [u32; 32]) -> usize {
+        let count = bits.count_ones() as usize;
+        for position in &mut positions[..count] {
+            *position = first + bits.trailing_zeros();
+            bits &= bits - 1;
+        }
+        count
+    }
+}
+
+/// Counts of bits as every processor can do them.
+pub(super) struct Portable;
+
+impl Popcount for Portable {
+    #[inline(always)]
+    fn tile(of: &MaskedTile) -> Tile<u32> {
+        let mut tile = [[0u32; BLOCK]; BLOCK];
+        for run in of.runs {
+            for (column, masks) in of.words(run.start, run.end) {
+                for (line, &mask) in tile.iter_mut().zip(masks) {
+                    for lane in 0..BLOCK {
+                        let count = (column[lane] & mask).count_ones();
+                        line[lane] =
+                            if run.negative { line[lane].wrapping_sub(count) } else { line[lane].wrapping_add(count) };
+                    }
+                }
+            }
+            if run.doublings > 0 {
+                tile.as_flattened_mut().iter_mut().for_each(|count| *count <<= run.doublings);
+            }
+        }
+        tile
+    }
+
+    #[inline(always)]
+    fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N] {
+        let mut counts = [[0; BLOCK]; N];
+        for word in 0..masked.n_words {
+            for (part, counts) in counts.iter_mut().enumerate() {
+                let (column, mask) = masked.at(word, block + part);
+                for lane in 0..BLOCK {
+                    counts[lane] += (column[lane] & mask).count_ones();
+                }
+            }
+        }
+        counts
+    }
+}
+
+/// An instruction set that this processor has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Isa(Set);
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Set {
+    /// What every processor of the target has.
+    Baseline,
+    /// AVX2 and the bit instructions that came with it.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 with counts of bits.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+impl Isa {
+    /// All sets that this processor has, the best last.
+    pub(super) fn all() -> Vec<Isa> {
+        let mut sets = vec![Isa(Set::Baseline)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            if is_x86_feature_detected!("avx2")
+                && is_x86_feature_detected!("bmi2")
+                && is_x86_feature_detected!("popcnt")
+            {
+                sets.push(Isa(Set::Avx2));
+                if is_x86_feature_detected!("avx512vl")
+                    && is_x86_feature_detected!("avx512bw")
+                    && is_x86_feature_detected!("avx512vpopcntdq")
+                {
+                    sets.push(Isa(Set::Avx512));
+                }
+            }
+        }
+        sets
+    }
+
+    /// The best set of this processor.
+    pub(super) fn best() -> Isa {
+        *Isa::all().last().expect("there is always the baseline")
+    }
+
+    /// Runs a kernel compiled for this set.
+    #[inline]
+    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        match self.0 {
+            Set::Baseline => kernel.run::<Portable>(),
+            // SAFETY: `Isa::all` is the only maker of this value, and makes it only if the processor has the features that
+            // the function was compiled for.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => unsafe { avx2(kernel) },
+            // SAFETY: as above.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => unsafe { avx512(kernel) },
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt")]
+fn avx2<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<x86::ByNibble>()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,avx512f,avx512vl,avx512bw,avx512vpopcntdq")]
+fn avx512<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<x86::ByWord>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix;
+
+    /// Everything of [`Popcount`] on some words.
+    struct All<'a> {
+        words: &'a [u32],
+        masks: &'a [[u32; BLOCK]],
+        stride: usize,
+        n_words: usize,
+    }
+
+    type Counts = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<[u16; BLOCK]>, Vec<Vec<u32>>);
+
+    impl Kernel for All<'_> {
+        type Output = Counts;
+
+        #[inline(always)]
+        fn run<P: Popcount>(self) -> Counts {
+            let All { words, masks, stride, n_words } = self;
+            let flat = masks.as_flattened();
+            let masked = Masked::new(words, stride, n_words, flat, BLOCK);
+            let (mut counts, mut tiles, mut lines, mut positions) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+            for block in 0..stride / BLOCK {
+                counts.extend(P::count::<1>(&masked, block));
+                if (block + 2) * BLOCK <= stride {
+                    counts.extend(P::count::<2>(&masked, block));
+                }
+                for runs in [[(false, 0), (true, 0)], [(false, 2), (true, 1)]] {
+                    let all = |(negative, doublings)| WordRun { start: 0, end: n_words, negative, doublings };
+                    let runs = runs.map(all);
+                    let of = MaskedTile { words, masks, stride, block, runs: &runs };
+                    tiles.push(P::tile(&of));
+                    let mut narrow = [[7; BLOCK]; BLOCK];
+                    P::narrow_tile(&of, &mut narrow);
+                    tiles.push(narrow.map(|line| line.map(|count| count as i16 as u32)));
+                }
+            }
+            for tile in words.as_chunks::<BLOCK>().0.as_chunks::<BLOCK>().0 {
+                let narrow = tile.map(|line| line.map(|word| word as u16));
+                lines.extend([P::greatest_of_lines(&narrow), P::least_of_lines(&narrow)]);
+            }
+            for &word in words {
+                let mut buffer = [0; 32];
+                let count = P::positions(word, 5, &mut buffer);
+                positions.push(buffer[..count].to_vec());
+            }
+            (counts, tiles, lines, positions)
+        }
+    }
+
+    #[test]
+    fn all_sets_of_instructions_agree_with_the_definition() {
+        for n_words in [0usize, 1, 2, 3, 30, 31, 32, 33, 62, 63, 100] {
+            for stride in [16, 32, 48, 80] {
+                for density in [0, 1, 2] {
+                    let word = |seed: usize| match density {
+                        0 => mix(seed as u64) as u32,
+                        1 => u32::MAX,
+                        _ => (mix(seed as u64) & mix(seed as u64 + 1)) as u32,
+                    };
+                    let words: Vec<u32> = (0..n_words * stride).map(word).collect();
+                    let masks: Vec<[u32; BLOCK]> =
+                        (0..n_words).map(|w| std::array::from_fn(|lane| word(7_000_000 + w * BLOCK + lane))).collect();
+                    let all = || All { words: &words, masks: &masks, stride, n_words };
+                    let expected = Isa::all()[0].run(all());
+                    let shared = |mask: usize, column: usize| -> u32 {
+                        (0..n_words).map(|w| (words[w * stride + column] & masks[w][mask]).count_ones()).sum()
+                    };
+                    assert_eq!(expected.0[0], std::array::from_fn(|lane| shared(0, lane)));
+                    assert_eq!(expected.1[0], [[0; BLOCK]; BLOCK]);
+                    let weighted = |mask, column| 8 * shared(mask, column) - 2 * shared(mask, column);
+                    let tile = std::array::from_fn(|mask| std::array::from_fn(|lane| weighted(mask, lane)));
+                    assert_eq!(expected.1[2..4], [tile, tile]);
+                    for (lines, words) in expected.2.chunks(2).zip(words.chunks(BLOCK * BLOCK)) {
+                        let line = |at: usize| words[at * BLOCK..(at + 1) * BLOCK].iter().map(|&word| word as i16);
+                        assert_eq!(lines[0], std::array::from_fn(|at| line(at).max().unwrap() as u16));
+                        assert_eq!(lines[1], std::array::from_fn(|at| line(at).min().unwrap() as u16));
+                    }
+                    for (positions, &word) in expected.3.iter().zip(&words) {
+                        let set = (0..32).filter(|bit| word >> bit & 1 == 1).map(|bit| 5 + bit);
+                        assert!(set.eq(positions.iter().copied()));
+                    }
+                    for isa in Isa::all() {
+                        assert_eq!(isa.run(all()), expected, "{isa:?}, {n_words} words, stride {stride}");
+                    }
+                }
+            }
+        }
+    }
+}
