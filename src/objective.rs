@@ -61,8 +61,9 @@ impl Units {
             None => 0,
             Some(_) => rows().map(|row| lowest_bit(weight(row))).min().unwrap_or(0).min(0),
         };
-        // A penalty of the total mass or more allows no split at all: how much more does not matter.
-        let penalty = node_penalty.min(2.0 * total);
+        // A penalty of more than the total mass allows no split at all: how much more does not matter, nor its digits.
+        let forbids = node_penalty > 0.0 && node_penalty >= 2.0 * total;
+        let penalty = if forbids { 0.0 } else { node_penalty };
         let finest = if penalty > 0.0 { finest.min(lowest_bit(penalty)) } else { finest };
         // Half the range is kept free for what rounding adds.
         let coarsest_needed = (2.0 * total / MOST_UNITS).log2().ceil().max(-1074.0) as i32;
@@ -79,7 +80,7 @@ impl Units {
             (units.decimal, units.resolution) = (decimal, 1.0 / decimal);
         }
         units.total = rows().map(|row| units.mass(data, row)).sum();
-        units.node_penalty = units.of(penalty).min(units.total + 1);
+        units.node_penalty = if forbids { units.total + 1 } else { units.of(penalty).min(units.total + 1) };
         Ok(units)
     }
 
@@ -187,6 +188,11 @@ mod tests {
             assert_eq!(units.value(units.node_penalty), penalty);
         }
         assert_eq!(units(&[0.1, 0.2], 0.0).expect("in range").value(3), 0.3);
+        // A penalty that allows no split does not make the units finer.
+        for penalty in [0.7, 1.0 / 3.0 + 1.0, 1e300] {
+            let units = units(&[0.1, 0.2], penalty).expect("in range");
+            assert_eq!((units.resolution, units.node_penalty), (0.1, 4), "{penalty}");
+        }
         // A third is no decimal, nor is the float after a tenth.
         for weights in [&[1.0 / 3.0][..], &[0.1 + f64::EPSILON / 8.0, 0.1]] {
             assert!(units(weights, 0.0).expect("in range").resolution < 1e-15);

@@ -192,6 +192,10 @@ fn limits_leave_a_valid_tree_and_a_true_bound() {
         let exact = run(&data, &Params { limits: Limits::default(), ..params.clone() });
         let say = || format!("seed {seed}, {params:?}\n{data:?}\n{outcome:?}");
         assert!(outcome.lower_bound <= exact.objective && exact.objective <= outcome.objective, "{}", say());
+        // What was published is what comes back.
+        if let Some(&(_, objective, bound)) = outcome.trace.last() {
+            assert_eq!((outcome.objective, outcome.lower_bound), (objective, bound), "{}", say());
+        }
         assert_eq!(errors_of(&data, &outcome, params.node_penalty), outcome.objective, "{}", say());
         if outcome.status == Status::Optimal {
             assert_eq!(outcome.tree, exact.tree, "{}", say());

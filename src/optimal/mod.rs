@@ -378,7 +378,8 @@ impl Run<'_> {
             return Ok((anytime.finish(), Some(stop)));
         }
         if let Some(stop) = self.dense(&mut search, &root, (depth, nodes), &anytime, stats) {
-            return Ok((anytime.finish(), stop?));
+            // A limit before the search proper leaves the trees found so far.
+            return Ok((anytime.finish(), stop.unwrap_or_else(Some)));
         }
         let threads = if search.work(&root, depth) / POOL > switches.parallel_work { self.threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {

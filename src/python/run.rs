@@ -99,7 +99,10 @@ impl Signals {
     pub(super) fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
-        if !threading.call_method0("get_ident")?.eq(main)? {
+        // Before Python 3.13 the main thread is taken for the one that imported `threading`. The first thread of a process
+        // has its number on Linux.
+        let is_first = || threading.call_method0("get_native_id")?.eq(std::process::id());
+        if !threading.call_method0("get_ident")?.eq(main)? && !is_first()? {
             return Ok(budget);
         }
         let raised = self.0.clone();
