@@ -190,11 +190,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             self.open_cell(node, shape, root, small, cell);
         }
         let singles = &cell.singles[side];
-        let of_root = if side == 1 { &node.singles.true_side } else { &node.singles.false_side };
-        let mass = |class: usize| of_root[shape.slot(class, root)].get();
-        let (sum, most) = (0..shape.n_classes)
-            .fold((0, 0), |(sum, most): (u64, u64), class| (sum + mass(class), most.max(mass(class))));
-        let leaf = sum - most;
+        let leaf = node.singles.leaf(shape, side == 1, root);
         let floor = floors[run.branch.top()];
         if leaf <= floor {
             return Ok([leaf; 4]);
