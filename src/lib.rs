@@ -44,8 +44,10 @@
 pub mod bits;
 pub mod budget;
 pub mod constraint;
+pub mod criterion;
 pub mod data;
 pub mod error;
+pub mod greedy;
 pub mod objective;
 pub mod optimal;
 mod threads;
