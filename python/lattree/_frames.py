@@ -161,6 +161,12 @@ def plain_dtype(values: Any) -> str | None:
     return _PLAIN.get(values.dtype.str[1:]) if values.dtype.isnative else None
 
 
+def plain_cells(table: Any, n_columns: int) -> str | None:
+    """Return the text of the polars dtype of a 2-D array that the compiled module can read itself; None for all else."""
+    dtype = plain_dtype(table)
+    return dtype if dtype is not None and table.ndim == 2 and table.shape[1] == n_columns and _is_readable(table) else None
+
+
 def _is_readable(array: np.ndarray) -> bool:
     """Whether the compiled module can read a plain array where it is, and no conversion of a column can fail."""
     dtype = array.dtype

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::argument::{Names, Whole};
-use super::cells::EncodedCells;
+use super::cells::{EncodedCells, numbers};
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
-use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
+use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
 
 /// A table: typed columns, a target, repetitions and weights.
 ///
@@ -443,14 +443,45 @@ impl PyDataset {
         if let Ok(data) = table.cast::<PyDataset>() {
             return Ok(PredictOn::Given(data.clone()));
         }
-        let py = table.py();
-        let schema = tree.schema();
-        let used: Vec<Feature> = tree.features().iter().map(|&f| schema.features[f as usize].clone()).collect();
+        let (py, schema, positions) = (table.py(), tree.schema(), tree.features());
+        let used: Vec<Feature> = positions.iter().map(|&f| schema.features[f as usize].clone()).collect();
+        if let Some(columns) = Self::plain_columns(table, schema, &used, &positions)? {
+            let used = Arc::new(Schema { features: used, target: None });
+            let n_rows = table.len()?;
+            return Ok(PredictOn::Made(PyDataset(Dataset::new(used, columns, n_rows, Target::None, None, None)?)));
+        }
         let names: Vec<String> = used.iter().map(|feature| feature.name.clone()).collect();
         let encode = table_module(py)?.getattr("encode_for_prediction")?;
         let encoded = encode.call1((table, PySchema(schema.clone()), names))?;
         let used = Arc::new(Schema { features: used, target: schema.target.clone() });
         Ok(PredictOn::Made(Self::from_encoded(&encoded, Some(used))?))
+    }
+
+    /// The columns that the tree uses, of an array of numbers where all of them are to be numbers: what
+    /// `encode_for_prediction` would make of them, without a series each.
+    fn plain_columns(
+        table: &Bound<'_, PyAny>,
+        schema: &Schema,
+        used: &[Feature],
+        positions: &[u32],
+    ) -> PyResult<Option<Vec<Column>>> {
+        let number = |feature: &Feature| match feature.kind {
+            Kind::Continuous(number @ (Number::Float | Number::Integer)) => Some(number),
+            _ => None,
+        };
+        let is_number = |f: &Feature| number(f).is_some() && f.dtype != "Time" && !f.dtype.starts_with("Duration");
+        if table.cast::<PyUntypedArray>().is_err() || !used.iter().all(is_number) {
+            return Ok(None);
+        }
+        let plain = table_module(table.py())?.getattr("plain_cells")?;
+        let dtype: Option<String> = plain.call1((table, schema.features.len()))?.extract()?;
+        let all = |wanted| used.iter().all(|feature| number(feature) == Some(wanted));
+        Ok(match dtype.as_deref() {
+            None | Some("Boolean") => None,
+            // Integers of 64 bits are rounded where floats were trained.
+            Some("Int64" | "UInt64") if !all(Number::Integer) => None,
+            Some(dtype) => Some(numbers(table, dtype, Some(positions))?.1),
+        })
     }
 }
 

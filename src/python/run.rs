@@ -138,7 +138,11 @@ pub(super) fn by_rows<T: Send>(
     n_rows: usize,
     work: impl Fn(Range<usize>) -> crate::Result<Vec<T>> + Sync,
 ) -> crate::Result<Vec<T>> {
-    let threads = threads::resolve(None).min(n_rows / ROWS_PER_THREAD);
+    // In this order: how many threads there are is a question to the system that takes longer than a few rows.
+    let threads = match n_rows / ROWS_PER_THREAD {
+        0 | 1 => 1,
+        most => threads::resolve(None).min(most),
+    };
     if threads <= 1 {
         return work(0..n_rows);
     }

@@ -1,38 +1,28 @@
-//! The way of a row through a tree. Columns and levels are found by name, once per call; then each row walks down
-//! without allocating.
+//! The way of a row through a tree. Columns and levels are found by name, once per call; then blocks of rows walk down
+//! by [`Steps`], and what those leave open is decided here, by the tests themselves.
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 
-use super::{Leaf, MissingPolicy, Node, Split, Test, Threshold, Tree, Unseen};
+use super::steps::{BLOCK, Cells, Lanes, Steps};
+use super::{Leaf, MissingPolicy, Node, Split, Tree, Unseen};
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Number, Value};
 use crate::error::{Error, Result, list_names};
 
-/// A tree tied to the columns of a table.
+/// A tree tied to the columns of a table, and to a block of its rows.
 pub(super) struct Walk<'a> {
     tree: &'a Tree,
     data: &'a Dataset,
-    steps: Vec<Step<'a>>,
+    steps: &'a Steps,
     /// The columns that tests use.
     readers: Vec<Reader<'a>>,
-}
-
-/// A node tied to its column.
-enum Step<'a> {
-    Leaf,
-    /// The common case, without a detour through [`Value`].
-    FloatAtMost {
-        values: &'a [f64],
-        threshold: f64,
-        children: [u32; 2],
-        split: &'a Split,
-    },
-    Ask {
-        split: &'a Split,
-        reader: usize,
-    },
+    cells: Cells,
+    /// The rows of the block.
+    rows: Range<usize>,
+    /// Room for the work of [`Walk::spread`].
+    pending: Vec<(u32, f64)>,
 }
 
 /// A column of the table in the codes of the tree's schema.
@@ -56,10 +46,34 @@ impl Reader<'_> {
             numbers => numbers.value(row, 0),
         }
     }
+
+    /// The cells of some rows as [`Cells`] has them.
+    fn read(&self, rows: Range<usize>, to: &mut [f64]) {
+        match self.column {
+            Column::Floats(values) => to[..rows.len()].copy_from_slice(&values[rows]),
+            Column::Integers { values, missing: None } => {
+                to.iter_mut().zip(&values[rows]).for_each(|(to, &value)| *to = value as f64);
+            }
+            _ => to.iter_mut().zip(rows).for_each(|(to, row)| {
+                *to = match self.value(row) {
+                    Value::Level(code) => f64::from(code),
+                    Value::Integer(value) => value as f64,
+                    _ => f64::NAN,
+                }
+            }),
+        }
+    }
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(tree: &'a Tree, data: &'a Dataset, rows: &Range<usize>) -> Result<Self> {
+    /// Calls `visit` for each row, in order, with its place in the walk's block and the node where it ends: a leaf, or a
+    /// split that it leaves by several branches.
+    pub(super) fn each(
+        tree: &'a Tree,
+        data: &'a Dataset,
+        rows: Range<usize>,
+        mut visit: impl FnMut(&mut Self, u8, u32) -> Result<()>,
+    ) -> Result<()> {
         if rows.end > data.n_rows() {
             return Err(Error::InvalidParameter {
                 name: "rows",
@@ -67,53 +81,82 @@ impl<'a> Walk<'a> {
                 got: format!("{rows:?}"),
             });
         }
-        let features = tree.features();
-        let readers = features.iter().map(|&feature| reader(tree, feature, data)).collect::<Result<Vec<_>>>()?;
-        let steps = tree.nodes.iter().map(|node| {
-            let Node::Split(split) = node else {
-                return Step::Leaf;
-            };
-            let reader = features.partition_point(|&feature| feature < split.test.feature());
-            match (&split.test, readers[reader].column) {
-                (Test::AtMost { threshold: Threshold::Float(threshold), .. }, Column::Floats(values)) => {
-                    let children = [split.children[0], split.children[1]];
-                    Step::FloatAtMost { values, threshold: *threshold, children, split }
+        let steps = tree.steps();
+        let readers = (0..).zip(&steps.features).map(|(rank, &feature)| reader(tree, feature, data, rank));
+        let readers = readers.collect::<Result<Vec<_>>>()?;
+        let mut cells = Cells::new(readers.len(), rows.len());
+        cells.unseen = readers.iter().any(|reader| reader.levels.iter().any(|v| matches!(v, Value::Unseen(_))));
+        let mut walk = Walk { tree, data, steps, readers, cells, rows: 0..0, pending: Vec::new() };
+        for start in rows.clone().step_by(BLOCK) {
+            let (nodes, mut failed) = walk.block(start..rows.end.min(start + BLOCK));
+            for lane in 0..walk.rows.len() {
+                match &mut failed {
+                    Some((at, error)) if *at == lane => return Err(error.clone()),
+                    _ => visit(&mut walk, lane as u8, nodes[lane])?,
                 }
-                _ => Step::Ask { split, reader },
-            }
-        });
-        Ok(Walk { tree, data, steps: steps.collect(), readers })
-    }
-
-    /// Where a row ends that starts at `node`: a leaf, or a split that it leaves by several branches.
-    #[inline]
-    pub(super) fn descend(&self, mut node: usize, row: usize) -> Result<usize> {
-        loop {
-            let branch = match &self.steps[node] {
-                Step::Leaf => return Ok(node),
-                Step::FloatAtMost { values, threshold, children, split } => {
-                    let value = values[row];
-                    if !value.is_nan() {
-                        node = children[usize::from(value > *threshold)] as usize;
-                        continue;
-                    }
-                    self.without_value(split)
-                }
-                Step::Ask { split, reader } => {
-                    let reader = &self.readers[*reader];
-                    let value = reader.value(row);
-                    match (split.test.branch(value), value) {
-                        (None, Value::Unseen(code)) => Some(self.without_level(split, reader, code, row)?),
-                        (None, _) => self.without_value(split),
-                        (branch, _) => branch,
-                    }
-                }
-            };
-            match (branch, &self.tree.nodes[node]) {
-                (Some(branch), Node::Split(split)) => node = split.children[branch] as usize,
-                _ => return Ok(node),
             }
         }
+        Ok(())
+    }
+
+    /// Where the rows of the next block end, and the first that does not.
+    fn block(&mut self, rows: Range<usize>) -> ([u32; BLOCK], Option<(usize, Error)>) {
+        self.rows = rows.clone();
+        self.readers.iter().zip(self.cells.columns()).for_each(|(reader, to)| reader.read(rows.clone(), to));
+        let mut lanes = Lanes::new(rows.len());
+        let mut open: Vec<u8> = (0..rows.len()).map(|lane| lane as u8).collect();
+        let mut failed: Option<(usize, Error)> = None;
+        while lanes.is_moving() {
+            self.steps.run(&self.cells, &mut lanes);
+            open.retain(|&lane| match self.leave(lanes.nodes[lane as usize], lane) {
+                Ok(Some(child)) => {
+                    lanes.resume(lane, child);
+                    true
+                }
+                Ok(None) => false,
+                Err(error) => {
+                    if failed.as_ref().is_none_or(|(first, _)| (lane as usize) < *first) {
+                        failed = Some((lane as usize, error));
+                    }
+                    false
+                }
+            });
+        }
+        (lanes.nodes, failed)
+    }
+
+    /// The child that a row goes to from a node where it stopped; `None` at a leaf, and where there are several.
+    fn leave(&self, node: u32, lane: u8) -> Result<Option<u32>> {
+        if self.steps.leaf(node).is_some() {
+            return Ok(None);
+        }
+        let Node::Split(split) = &self.tree.nodes[node as usize] else { return Ok(None) };
+        let rank = self.steps.features.partition_point(|&feature| feature < split.test.feature());
+        let (reader, row) = (&self.readers[rank], self.rows.start + lane as usize);
+        let value = reader.value(row);
+        let branch = match (split.test.branch(value), value) {
+            (None, Value::Unseen(code)) => Some(self.without_level(split, reader, code, row)?),
+            (None, _) => self.without_value(split),
+            (branch, _) => branch,
+        };
+        Ok(branch.map(|branch| split.children[branch]))
+    }
+
+    /// Where a row ends that starts at `node`.
+    pub(super) fn descend(&self, mut node: u32, lane: u8) -> Result<u32> {
+        loop {
+            node = self.steps.descend(node, &self.cells, lane);
+            match self.leave(node, lane)? {
+                Some(child) => node = child,
+                None => return Ok(node),
+            }
+        }
+    }
+
+    /// The class of the leaf at `node`; `None` if it is a split.
+    #[inline]
+    pub(super) fn label(&self, node: u32) -> Option<u32> {
+        self.steps.leaf(node)
     }
 
     /// The branch of a missing value; `None` for all of them. With no mass to share by, it is the default.
@@ -141,36 +184,38 @@ impl<'a> Walk<'a> {
         Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(feature.kind.levels()) })
     }
 
-    /// Calls `visit` with each leaf that a row reaches, in preorder, and the share of the row that does.
-    /// `pending` is room for the work, kept by the caller between rows.
-    pub(super) fn spread(
-        &self,
-        row: usize,
-        pending: &mut Vec<(usize, f64)>,
-        mut visit: impl FnMut(&Leaf, f64),
-    ) -> Result<()> {
+    /// Calls `visit` with each leaf that a row reaches from `node`, in preorder, and the share of the row that does.
+    pub(super) fn spread(&mut self, node: u32, lane: u8, mut visit: impl FnMut(&Leaf, f64)) -> Result<()> {
+        if let Node::Leaf(leaf) = &self.tree.nodes[node as usize] {
+            visit(leaf, 1.0);
+            return Ok(());
+        }
+        let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
-        pending.push((0, 1.0));
+        pending.push((node, 1.0));
         while let Some((node, share)) = pending.pop() {
-            match &self.tree.nodes[self.descend(node, row)?] {
+            match &self.tree.nodes[self.descend(node, lane)? as usize] {
                 Node::Leaf(leaf) => visit(leaf, share),
                 Node::Split(split) => {
                     let total: f64 = split.masses.iter().sum();
                     let branches = split.children.iter().zip(&split.masses).rev().filter(|(_, mass)| **mass > 0.0);
-                    pending.extend(branches.map(|(&child, mass)| (child as usize, share * (mass / total))));
+                    pending.extend(branches.map(|(&child, mass)| (child, share * (mass / total))));
                 }
             }
         }
+        self.pending = pending;
         Ok(())
     }
 }
 
-/// Finds a feature of the tree in the table. Complexity: O(columns + levels).
-fn reader<'a>(tree: &Tree, feature: u32, data: &'a Dataset) -> Result<Reader<'a>> {
+/// Finds a feature of the tree in the table, first where the table of its used columns would have it. Complexity:
+/// O(columns + levels).
+fn reader<'a>(tree: &Tree, feature: u32, data: &'a Dataset, rank: usize) -> Result<Reader<'a>> {
     let asked = &tree.schema.features[feature as usize];
-    let position = match data.schema().features.get(feature as usize) {
-        Some(same) if same.name == asked.name => feature as usize,
-        _ => data.schema().feature_index(&asked.name)?,
+    let is_at = |&place: &usize| data.schema().features.get(place).is_some_and(|there| there.name == asked.name);
+    let position = match [feature as usize, rank].into_iter().find(is_at) {
+        Some(place) => place,
+        None => data.schema().feature_index(&asked.name)?,
     };
     let given = &data.schema().features[position];
     let column = &*data.columns()[position];
