@@ -2,12 +2,12 @@
 
 use super::growth::{Grown, GrownSplit};
 use super::split::Cut;
-use super::table::{Coded, Listed, Table};
+use super::table::{Coded, Listed, Table, weighed};
 use super::{Missing, Params};
 use crate::criterion::Costs;
-use crate::data::{Dataset, Value};
+use crate::data::{Dataset, Target};
 use crate::error::Result;
-use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Threshold, Tree};
+use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// The test of a split, and for each of its branches the branch of growth, if a case took it.
 fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) -> (Test, Vec<Option<u32>>) {
@@ -35,6 +35,26 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
             }
         }
     }
+}
+
+/// The tree of one leaf, for a table that there was no time to code.
+pub(super) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
+    let (data, _, units) = weighed(data, params)?;
+    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
+    if let Target::Classes(classes) = data.target() {
+        classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&data, row));
+    }
+    let label = costs.leaf(&masses).1;
+    let masses = masses.into_iter().map(|mass| units.value(mass)).collect();
+    Tree::new(data.schema().clone(), policies(params), vec![Node::Leaf(Leaf::Class { label, masses, empty: false })])
+}
+
+fn policies(params: &Params) -> Policies {
+    let missing = match params.missing {
+        Missing::Fractional | Missing::Drop => MissingPolicy::Fractional,
+        _ => MissingPolicy::Default,
+    };
+    Policies { missing, unseen: params.unseen }
 }
 
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
@@ -104,10 +124,5 @@ pub(super) fn finish(
         }
         nodes.push(Node::Split(made));
     }
-    let missing = match params.missing {
-        Missing::Fractional | Missing::Drop => MissingPolicy::Fractional,
-        _ => MissingPolicy::Default,
-    };
-    let _ = (Value::Missing, Threshold::Level(0));
-    Tree::new(data.schema().clone(), Policies { missing, unseen: params.unseen }, nodes)
+    Tree::new(data.schema().clone(), policies(params), nodes)
 }

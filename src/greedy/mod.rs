@@ -248,7 +248,10 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outco
     threads::with_pool(threads, |threads| {
         let table = match Table::new(data, params, budget, threads > 1)? {
             Ok(table) => table,
-            Err(stop) => return leaf(data, params, &costs, budget, stop),
+            Err(stop) => {
+                let tree = finish::single_leaf(data, params, &costs)?;
+                return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });
+            }
         };
         let (grown, stop) = grow(&table, params, &costs, budget, threads);
         let tree = finish::finish(data, &table, params, &costs, &grown)?;

@@ -32,7 +32,6 @@ pub(crate) enum Weights {
 }
 
 /// One column.
-#[derive(Debug)]
 pub(crate) struct Coded {
     /// Whether its values have an order.
     pub ordered: bool,
@@ -40,15 +39,12 @@ pub(crate) struct Coded {
     pub n_codes: u32,
     /// The code of a missing value that counts as one.
     pub own: Option<u32>,
-    /// Whether the table has missing values here, be they imputed or not.
-    pub missing: bool,
     /// What stands for a missing value in prediction.
     pub imputed: Option<Value>,
     values: Values,
     codes: OnceLock<Vec<u32>>,
 }
 
-#[derive(Debug)]
 enum Values {
     Ordered(Ordered, Arc<Column>),
     Nominal(Arc<Column>),
@@ -134,7 +130,6 @@ pub(crate) struct Listed {
 }
 
 /// All of it.
-#[derive(Debug)]
 pub(crate) struct Table {
     pub n_cases: usize,
     pub n_classes: usize,
@@ -159,21 +154,8 @@ impl Table {
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
-        let weighted = by_class(data, &params.class_weight)?;
-        let mut present = weighted.cases()?;
-        (0..data.columns().len()).try_for_each(|index| weighted.check_learnable(index, &present))?;
-        if params.missing == Missing::Drop {
-            for column in weighted.columns().iter().filter(|column| column.n_missing() > 0) {
-                let is_missing = |row| column.value(row, MISSING) == Value::Missing;
-                (0..data.n_rows()).filter(|&row| is_missing(row)).for_each(|row| bits::clear(&mut present, row));
-            }
-            if present.iter().all(|&word| word == 0) {
-                return Err(Error::NoCases { reason: "every row has a missing value, and missing=\"drop\"" });
-            }
-        }
-        let rows: Vec<usize> = bits::ones(&present).collect();
-        let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
-        let units = Units::within(&cases, 0.0, MOST_UNITS)?;
+        let (cases, present, units) = weighed(data, params)?;
+        (0..data.columns().len()).try_for_each(|index| data.check_learnable(index, &present))?;
         let counts = || (0..cases.n_rows()).map(|row| cases.count(row)).collect::<Vec<_>>();
         let masses = || (0..cases.n_rows()).map(|row| units.mass(&cases, row)).collect::<Vec<_>>();
         let weights = match (cases.counts(), cases.weights()) {
@@ -193,7 +175,7 @@ impl Table {
         };
         let n_classes = cases.schema().labels().map_or(0, |labels| labels.len());
         let code = |index: usize| code(&cases, index, params.missing, (classes, n_classes), &mass, budget);
-        let columns = match parallel {
+        let columns: std::result::Result<Vec<Coded>, Stop> = match parallel {
             true => (0..cases.columns().len()).into_par_iter().map(code).collect(),
             false => (0..cases.columns().len()).map(code).collect(),
         };
@@ -227,6 +209,25 @@ impl Table {
             Weights::Counts(counts) | Weights::Masses(counts, _) => counts[case as usize],
         }
     }
+}
+
+/// The rows to learn from, with the weights of their classes in their own, which rows they are, and the unit of mass.
+pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+    let weighted = by_class(data, &params.class_weight)?;
+    let mut present = weighted.cases()?;
+    if params.missing == Missing::Drop {
+        for column in weighted.columns().iter().filter(|column| column.n_missing() > 0) {
+            let is_missing = |row: &usize| column.value(*row, MISSING) == Value::Missing;
+            (0..data.n_rows()).filter(is_missing).for_each(|row| bits::clear(&mut present, row));
+        }
+        if present.iter().all(|&word| word == 0) {
+            return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });
+        }
+    }
+    let rows: Vec<usize> = bits::ones(&present).collect();
+    let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
+    let units = Units::within(&cases, 0.0, MOST_UNITS)?;
+    Ok((cases, present, units))
 }
 
 /// The table with the weights of classes in those of its rows.
@@ -301,7 +302,6 @@ fn code(
         ordered,
         n_codes: n_codes + u32::from(own),
         own: own.then_some(n_codes),
-        missing: is_missing,
         imputed,
         values,
         codes: OnceLock::new(),
