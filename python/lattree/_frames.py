@@ -161,10 +161,16 @@ def plain_dtype(values: Any) -> str | None:
     return _PLAIN.get(values.dtype.str[1:]) if values.dtype.isnative else None
 
 
-def plain_cells(table: Any, n_columns: int) -> str | None:
-    """Return the text of the polars dtype of a 2-D array that the compiled module can read itself; None for all else."""
+def exact_floats(table: Any, n_columns: int) -> str | None:
+    """Return the text of the polars dtype of an array that the compiled module can predict on as it is; None for others.
+
+    That is one of `n_columns` columns, in one piece, of numbers that are all floats of 64 bits exactly.
+    """
     dtype = plain_dtype(table)
-    return dtype if dtype is not None and table.ndim == 2 and table.shape[1] == n_columns and _is_readable(table) else None
+    if dtype in (None, "Boolean", "Int64", "UInt64") or table.ndim != 2 or table.shape[1] != n_columns:
+        return None
+    whole = table.flags.c_contiguous or table.flags.f_contiguous
+    return dtype if whole and _is_readable(table) else None
 
 
 def _is_readable(array: np.ndarray) -> bool:

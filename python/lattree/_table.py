@@ -1,7 +1,7 @@
 """Tables to plain arrays and back: the Python half of :class:`lattree.Dataset`.
 
 The compiled module calls :func:`encode`, :func:`encode_arrays` or :func:`encode_for_prediction` and copies the arrays
-it gets, but for plain arrays of numbers (:func:`plain_cells`), which it reads itself; the way back is :func:`decode`, :func:`label_series` and :func:`number_series`.
+it gets, but for arrays to predict on (:func:`exact_floats`), which it reads where they are; the way back is :func:`decode`, :func:`label_series` and :func:`number_series`.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -17,7 +17,7 @@ from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Cells, Frame, arrays_to_frame, is_pandas, plain_cells, to_frame, to_series
+from lattree._frames import Cells, Frame, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
     Task,
@@ -42,9 +42,9 @@ __all__ = [
     "encode",
     "encode_arrays",
     "encode_for_prediction",
+    "exact_floats",
     "label_series",
     "number_series",
-    "plain_cells",
 ]
 
 Ordinal = Mapping[str, Sequence[Any]] | Sequence[str]

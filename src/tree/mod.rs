@@ -18,6 +18,7 @@ mod predict;
 mod rules;
 #[cfg(test)]
 mod sample;
+mod source;
 mod steps;
 mod test;
 mod text;
@@ -30,6 +31,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Deserialize, Serialize};
 
 pub use rules::Rule;
+pub use source::{Numbers, Rows};
 pub use test::{Test, Threshold};
 pub use words::{condition, test_words};
 

@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::walk::Walk;
+use super::source::Rows;
 use super::{Leaf, Node, Tree};
-use crate::data::{Dataset, Task};
+use crate::data::Task;
 use crate::error::{Error, Result};
 
 impl Tree {
@@ -20,16 +20,16 @@ impl Tree {
     /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does not exist.
     ///
     /// Complexity: O(rows x depth), and O(rows x nodes) at worst for rows that are spread.
-    pub fn predict_codes(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
+    pub fn predict_codes(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
         let n_classes = self.n_classes()?;
         let mut mixture = vec![0.0; n_classes];
         let mut codes = Vec::with_capacity(rows.len());
-        Walk::each(self, data, rows, |walk, lane, node| {
-            codes.push(match walk.label(node) {
+        self.walk(data, rows, |walk, lane, node| {
+            codes.push(match self.steps().leaf(node) {
                 Some(label) => label,
                 None => {
                     mixture.fill(0.0);
-                    walk.spread(node, lane, |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
+                    walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
                     argmax(&mixture)
                 }
             });
@@ -41,14 +41,14 @@ impl Tree {
     /// The number predicted for each row; for a row spread over several leaves, the mean of theirs by share.
     ///
     /// Errors: as [`Tree::predict_codes`], with [`Error::WrongTarget`] if the tree predicts classes.
-    pub fn predict_numbers(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+    pub fn predict_numbers(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<f64>> {
         if self.n_classes().is_ok() {
             return Err(Error::WrongTarget { search: "predicting numbers", needs: "numbers", got: "classes" });
         }
         let mut numbers = Vec::with_capacity(rows.len());
-        Walk::each(self, data, rows, |walk, lane, node| {
+        self.walk(data, rows, |walk, lane, node| {
             let mut sum = 0.0;
-            walk.spread(node, lane, |leaf, share| {
+            walk.spread(node, lane, &mut |leaf, share| {
                 if let Leaf::Number { mean, .. } = leaf {
                     sum += share * mean;
                 }
@@ -63,13 +63,13 @@ impl Tree {
     ///
     /// A leaf gives its class masses over their sum, or its class alone if all are 0; several leaves are mixed by
     /// share. Errors: as [`Tree::predict_codes`]. Complexity: O(rows x (depth + classes)).
-    pub fn probabilities(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+    pub fn probabilities(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<f64>> {
         let n_classes = self.n_classes()?;
         let mut probabilities = vec![0.0; rows.len() * n_classes];
         let mut mixtures = probabilities.chunks_exact_mut(n_classes);
-        Walk::each(self, data, rows, |walk, lane, node| {
+        self.walk(data, rows, |walk, lane, node| {
             let mixture = mixtures.next().expect("as many as there are rows");
-            walk.spread(node, lane, |leaf, share| add_probabilities(leaf, share, mixture))
+            walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, mixture))
         })?;
         Ok(probabilities)
     }
@@ -78,10 +78,10 @@ impl Tree {
     /// that would be spread takes the branch of greatest mass instead; ties: the first.
     ///
     /// Errors: as [`Tree::predict_codes`], for either kind of target.
-    pub fn apply(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
+    pub fn apply(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
         let mut leaves = Vec::with_capacity(rows.len());
-        Walk::each(self, data, rows, |walk, lane, mut node| {
-            while walk.label(node).is_none() {
+        self.walk(data, rows, |walk, lane, mut node| {
+            while self.steps().leaf(node).is_none() {
                 let Node::Split(split) = &self.nodes[node as usize] else { break };
                 node = walk.descend(split.children[split.heaviest()], lane)?;
             }
@@ -130,7 +130,7 @@ mod tests {
     use super::super::{MissingPolicy, Policies, Split, Test, Threshold, Unseen, sample};
     use super::*;
     use crate::data::dataset::MISSING;
-    use crate::data::{Column, Kind, Schema, Target, Value};
+    use crate::data::{Column, Dataset, Kind, Schema, Target, Value};
 
     const FRACTIONAL: Policies = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Majority };
 

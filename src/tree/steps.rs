@@ -12,6 +12,7 @@
 
 use std::hint::select_unpredictable;
 
+use super::source::Source;
 use super::{Leaf, Node, Split, Test, Threshold, Tree};
 use crate::bits;
 use crate::data::Value;
@@ -62,32 +63,6 @@ pub(super) struct Steps {
     tables: Vec<u32>,
     /// Whether there are other tests than `x <= t`.
     mixed: bool,
-}
-
-/// The cells of a block of rows: numbers, or levels as numbers; NaN where there is neither.
-pub(super) struct Cells {
-    values: Vec<f64>,
-    /// Each column has room for 2^shift rows.
-    shift: u32,
-    /// Whether NaN may stand for a level that is unseen.
-    pub unseen: bool,
-}
-
-impl Cells {
-    /// Room for up to [`BLOCK`] of `n_rows` rows.
-    pub(super) fn new(n_columns: usize, n_rows: usize) -> Self {
-        let shift = n_rows.clamp(1, BLOCK).next_power_of_two().trailing_zeros();
-        Cells { values: vec![f64::NAN; n_columns.max(1) << shift], shift, unseen: false }
-    }
-
-    pub(super) fn columns(&mut self) -> impl Iterator<Item = &mut [f64]> {
-        self.values.chunks_exact_mut(1 << self.shift)
-    }
-
-    #[inline(always)]
-    fn value(&self, column: u32, lane: u8) -> f64 {
-        self.values[(column as usize) << self.shift | lane as usize]
-    }
 }
 
 /// The rows of a block on their way: the node where each is, and which of them still move.
@@ -181,14 +156,14 @@ impl Steps {
     }
 
     /// Takes all rows that move as far as they get.
-    pub(super) fn run(&self, cells: &Cells, lanes: &mut Lanes) {
+    pub(super) fn run(&self, source: &impl Source, lanes: &mut Lanes) {
         match self.mixed {
-            true => self.run_with::<true>(cells, lanes),
-            false => self.run_with::<false>(cells, lanes),
+            true => self.run_with::<true>(source, lanes),
+            false => self.run_with::<false>(source, lanes),
         }
     }
 
-    fn run_with<const MIXED: bool>(&self, cells: &Cells, lanes: &mut Lanes) {
+    fn run_with<const MIXED: bool>(&self, source: &impl Source, lanes: &mut Lanes) {
         let Lanes { nodes, moving, n_moving } = lanes;
         while *n_moving > 0 {
             let mut kept = 0u8;
@@ -196,7 +171,7 @@ impl Steps {
             for i in 0..*n_moving {
                 let lane = moving[i];
                 let node = nodes[lane as usize];
-                let next = self.next::<MIXED>(node, cells, lane);
+                let next = self.next::<MIXED>(node, source, lane);
                 nodes[lane as usize] = next;
                 moving[kept as usize] = lane;
                 last = next != node;
@@ -208,9 +183,9 @@ impl Steps {
     }
 
     /// Takes one row from `node` as far as it gets.
-    pub(super) fn descend(&self, mut node: u32, cells: &Cells, lane: u8) -> u32 {
+    pub(super) fn descend(&self, mut node: u32, source: &impl Source, lane: u8) -> u32 {
         loop {
-            match self.next::<true>(node, cells, lane) {
+            match self.next::<true>(node, source, lane) {
                 next if next == node => return node,
                 next => node = next,
             }
@@ -219,15 +194,15 @@ impl Steps {
 
     /// The node after `node`; the same one where the row stays.
     #[inline(always)]
-    fn next<const MIXED: bool>(&self, node: u32, cells: &Cells, lane: u8) -> u32 {
+    fn next<const MIXED: bool>(&self, node: u32, source: &impl Source, lane: u8) -> u32 {
         let Step { constant, other, column } = self.steps[node as usize];
-        let x = cells.value(column & COLUMN, lane);
+        let x = source.cell(column & COLUMN, lane);
         let pass = |passes: bool| select_unpredictable(passes, node + 1, other);
         match column & !COLUMN {
             kind if MIXED && kind >= IN => {
                 let (place, level) = (constant.to_bits() as usize, level(x));
                 match kind {
-                    MISSING if x.is_nan() && cells.unseen => node,
+                    MISSING if x.is_nan() && source.has_unseen() => node,
                     MISSING => pass(x.is_nan()),
                     _ if x.is_nan() => node,
                     IN => pass(bits::get(&self.sets[place..], level)),
