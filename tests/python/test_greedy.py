@@ -1,0 +1,589 @@
+"""GreedyTreeSearch from Python: parameters, trees that obey them, missing values, masses and costs, limits."""
+
+import copy
+import inspect
+import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import lattree
+from helpers import ALL
+from lattree import DataError, Dataset, GreedyTreeSearch, OptimalTreeSearch, ParameterError, datasets
+from test_limits import BOTH, PATIENCE, POSIX, USABLE, interrupt
+
+CRITERIA = ("information_gain", "gain_ratio", "gini", "error")
+NOMINAL_SPLITS = ("multiway", "one_vs_rest", "subsets")
+MISSING = ("fractional", "drop", "mean", "class_mean", "level")
+WEATHER = """\
+outlook is overcast: yes (4)
+outlook is rainy
+|   wind is strong: no (2)
+|   wind is weak: yes (3)
+outlook is sunny
+|   humidity <= 77.5: yes (2)
+|   humidity > 77.5: no (3)"""
+
+
+def grow(data, **parameters):
+    return GreedyTreeSearch(**parameters).run(data).tree
+
+
+def text(tree):
+    return tree.to_text().rstrip("\n")
+
+
+@pytest.fixture(scope="module")
+def weather():
+    return datasets.load("weather")
+
+
+@pytest.fixture(scope="module")
+def noise():
+    """A table whose trees have many thousand leaves."""
+    rng = np.random.default_rng(0)
+    return Dataset.from_arrays(rng.normal(size=(400_000, 12)), rng.integers(0, 3, 400_000))
+
+
+class TestParameters:
+    @pytest.mark.parametrize(
+        ("name", "value", "accepted", "given"),
+        [
+            ("criterion", "entropy", 'one of "information_gain", "gain_ratio", "gini", "error"', '"entropy"'),
+            ("min_cases", 0, "at least 1", "0"),
+            ("min_branch", 0, "at least 1, or None", "0"),
+            ("min_leaf", 0, "at least 1", "0"),
+            ("min_leaf", -(2**200), "at least 1", "-1606"),
+            ("max_depth", -1, "at least 0, or None", "-1"),
+            ("min_gain", -0.5, "finite and not negative", "-0.5"),
+            ("min_gain", float("nan"), "finite and not negative", "NaN"),
+            ("max_leaves", 0, "at least 1, or None", "0"),
+            ("nominal_splits", "each", 'one of "multiway", "one_vs_rest", "subsets"', '"each"'),
+            ("missing", "false", 'one of "fractional", "drop", "mean", "class_mean", "level"', '"false"'),
+            ("class_weight", "equal", '"balanced", a dict of labels and their weights, or None', "'equal'"),
+            ("class_weight", {"yes": -1}, "finite and not negative", "-1"),
+            ("class_weight", {"yes": float("inf")}, "finite and not negative", "inf"),
+            ("costs", [[0, -1], [1, 0]], "finite, not negative, and 0 on the diagonal", "-1 in row 0, column 1"),
+            ("costs", [[0, 1], [1, 2]], "finite, not negative, and 0 on the diagonal", "2 in row 1, column 1"),
+            ("costs", [[0, 1], [1]], "a matrix of numbers", r"\[\[0, 1\], \[1\]\]"),
+            ("costs", [0, 1], "a matrix of numbers", r"\[0, 1\]"),
+            ("costs", "high", "a matrix of numbers", "'high'"),
+            ("unseen", "ignore", '"majority", "missing", "error"', '"ignore"'),
+            ("time_limit", -1, "not negative", "-1"),
+            ("threads", 0, "at least 1", "0"),
+            ("threads", 1025, "from 1 to 1024", "1025"),
+        ],
+    )
+    def test_out_of_range(self, name, value, accepted, given):
+        with pytest.raises(ParameterError, match=f"`{name}` must be .*{accepted}.*, got .*{given}"):
+            GreedyTreeSearch(**{name: value})
+
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"criterion": None},
+            {"min_cases": 2.5},
+            {"min_leaf": None},
+            {"max_depth": "3"},
+            {"min_gain": "1"},
+            {"class_weight": 2},
+            {"class_weight": {"yes": "2"}},
+            {"threads": 1.5},
+            {"no_such_parameter": 1},
+        ],
+    )
+    def test_wrong_type(self, parameters):
+        with pytest.raises(TypeError):
+            GreedyTreeSearch(**parameters)
+
+    def test_keywords_only(self):
+        with pytest.raises(TypeError, match="positional"):
+            GreedyTreeSearch("gini")
+
+    def test_defaults_of_the_signature_are_those_in_use(self):
+        made = GreedyTreeSearch()
+        parameters = inspect.signature(GreedyTreeSearch).parameters
+        assert len(parameters) == 14
+        for name, parameter in parameters.items():
+            assert parameter.kind is parameter.KEYWORD_ONLY
+            assert getattr(made, name) == parameter.default, name
+            assert type(getattr(made, name)) is type(parameter.default), name
+
+    def test_what_is_given_is_kept(self):
+        given = {
+            "criterion": "gini",
+            "min_cases": 5,
+            "min_branch": 3,
+            "min_leaf": 2,
+            "max_depth": 7,
+            "min_gain": 0.125,
+            "max_leaves": 9,
+            "nominal_splits": "subsets",
+            "missing": "class_mean",
+            "class_weight": {"yes": 2.0, "no": 0.5},
+            "costs": [[0.0, 1.0], [2.5, 0.0]],
+            "unseen": "error",
+            "time_limit": 1.5,
+            "threads": 2,
+        }
+        assert list(given) == list(inspect.signature(GreedyTreeSearch).parameters)
+        search = GreedyTreeSearch(**given)
+        again = eval(repr(search), vars(lattree))
+        for same in (search, pickle.loads(pickle.dumps(search)), copy.deepcopy(search), copy.copy(search), again):
+            assert {name: getattr(same, name) for name in given} == given
+            assert repr(same) == repr(search)
+        assert GreedyTreeSearch(class_weight="balanced").class_weight == "balanced"
+        with pytest.raises(AttributeError):
+            search.max_depth = 4
+
+    def test_a_search_keeps_copies(self):
+        weights, costs = {"yes": 2, "no": 1}, np.array([[0, 1], [2, 0]])
+        search = GreedyTreeSearch(class_weight=weights, costs=costs)
+        weights["yes"], costs[1, 0] = 9, 9
+        search.class_weight["yes"] = 9
+        search.costs[1][0] = 9
+        assert search.class_weight == {"yes": 2, "no": 1}
+        assert search.costs == [[0, 1], [2, 0]]
+
+    @pytest.mark.parametrize("kind", [list, tuple, np.array, pl.DataFrame, pd.DataFrame, np.float32, np.asfortranarray])
+    def test_costs_in_any_form(self, kind):
+        costs = [[0, 1, 2], [3, 0, 4], [5, 6, 0]]
+        frame = {"orient": "row"} if kind is pl.DataFrame else {}
+        assert GreedyTreeSearch(costs=kind(costs, **frame)).costs == costs
+
+    def test_of_run_are_checked(self, weather):
+        with pytest.raises(ParameterError, match='`on_interrupt` must be one of "raise", "return", got "ignore"'):
+            GreedyTreeSearch().run(weather, on_interrupt="ignore")
+        for wrong in (None, 3, datasets.load_frame("weather"), weather.schema):
+            with pytest.raises(TypeError, match=r"`data` must be a lattree\.Dataset"):
+                GreedyTreeSearch().run(wrong)
+
+    def test_labels_must_be_those_of_the_target(self, weather):
+        search = GreedyTreeSearch(class_weight={"yes": 1, "maybe": 2})
+        with pytest.raises(ParameterError, match=r"`class_weight` must be .*\['no', 'yes'\], got 'maybe'"):
+            search.run(weather)
+        numbers = Dataset({"x": range(30)}, [code // 2 for code in range(30)])
+        with pytest.raises(ParameterError, match=r"\[0, 1, .*, 9\] and more, got '1'"):
+            GreedyTreeSearch(class_weight={"1": 2}).run(numbers)
+
+    @pytest.mark.parametrize("costs", [[[0]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], [[0, 1]], [[0, 1], [1, 0], [1, 1]]])
+    def test_costs_must_fit_the_classes(self, weather, costs):
+        with pytest.raises(ParameterError, match=r"`costs` must be .*2"):
+            GreedyTreeSearch(costs=costs).run(weather)
+
+    def test_the_target_must_have_classes(self):
+        with pytest.raises(DataError, match="GreedyTreeSearch needs classes, but the target is absent"):
+            GreedyTreeSearch().run(Dataset({"x": [1, 2]}))
+        for weights in (None, {"yes": 2}):
+            with pytest.raises(DataError, match=r"needs classes, but the target is numbers \(cast that column"):
+                GreedyTreeSearch(class_weight=weights).run(Dataset({"x": [1, 2]}, [0.5, 1.5]))
+
+
+class TestResults:
+    def test_weather(self, weather):
+        """The tree of Quinlan's papers and books, at the thresholds of this library."""
+        result = GreedyTreeSearch().run(weather)
+        assert (result.status, text(result.tree)) == ("complete", WEATHER)
+        assert result.seconds > 0
+        assert repr(result).startswith("GreedyResult: complete, 5 leaves, depth 2, ")
+        assert repr(result).rstrip().endswith(WEATHER)
+        with pytest.raises(AttributeError):
+            result.status = "optimal"
+
+    def test_pickle_and_copy(self, weather):
+        result = GreedyTreeSearch(missing="level").run(datasets.load("vote"))
+        for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
+            assert (same.tree, same.status, same.seconds) == (result.tree, result.status, result.seconds)
+            assert same.tree.to_json() == result.tree.to_json()
+            assert repr(same) == repr(result)
+
+    @pytest.mark.parametrize("labels", [["n", "y"], [3, 10], [False, True], [0.0, 1.0], [-(2**62), 2**62]])
+    def test_values_and_dtype_come_back(self, labels):
+        target = pl.Series("y", [labels[0], labels[1], labels[1]])
+        data = Dataset({"x": [1, 2, 3]}, target)
+        tree = grow(data, class_weight={labels[1]: 2})
+        assert tree.predict(data).equals(target)
+        assert [(type(rule.prediction), rule.mass) for rule in tree.rules()] == [
+            (type(labels[0]), 1),
+            (type(labels[0]), 4),
+        ]
+
+    @pytest.mark.parametrize("missing", MISSING)
+    @pytest.mark.parametrize("nominal_splits", NOMINAL_SPLITS)
+    def test_trees_predict_the_same_after_a_round_trip(self, mixed, missing, nominal_splits):
+        data = Dataset(mixed, "y")
+        tree = grow(data, missing=missing, nominal_splits=nominal_splits, max_depth=5)
+        again = lattree.Tree.from_json(tree.to_json())
+        assert again == tree
+        assert again.predict(mixed).equals(tree.predict(data))
+        assert (again.predict_proba(mixed) == tree.predict_proba(data)).all()
+        assert (again.apply(mixed) == tree.apply(data)).all()
+        shares = tree.predict_proba(data)
+        assert np.allclose(shares.sum(axis=1), 1)
+        best = shares.max(axis=1)
+        predicted = (tree.predict(data).to_numpy() == "yes").astype(int)
+        assert np.allclose(shares[np.arange(len(data)), predicted], best)
+
+    @pytest.mark.parametrize("kind", ["pandas", "pyarrow", "dict", "array"])
+    def test_tables_of_any_kind_give_the_same_tree(self, kind):
+        frame = datasets.load_frame("iris")
+        match kind:
+            case "pandas":
+                data = Dataset(frame.to_pandas(), "class")
+            case "pyarrow":
+                data = Dataset(frame.to_arrow(), "class")
+            case "dict":
+                data = Dataset(frame.to_dict(as_series=False), "class")
+            case _:
+                columns = frame.drop("class")
+                data = Dataset.from_arrays(columns.to_numpy(), frame["class"].to_list(), columns.columns)
+        tree = grow(data)
+        assert text(tree) == text(grow(datasets.load("iris")))
+        assert tree.predict(data).to_list() == tree.predict(frame).to_list()
+
+
+class TestGrowth:
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    @pytest.mark.parametrize("name", ["iris", "titanic", "vote", "soybean"])
+    @pytest.mark.parametrize("depth", [1, 2])
+    def test_never_better_than_the_optimum(self, criterion, name, depth, errors):
+        """With these parameters the splits are the tests that the exact search may use."""
+        data = datasets.load(name)
+        best = OptimalTreeSearch(max_depth=depth, binarizer=ALL).run(data)
+        tree = grow(data, criterion=criterion, max_depth=depth, nominal_splits="one_vs_rest", missing="level")
+        assert best.status == "optimal"
+        assert best.objective <= errors(data, tree) == sum(rule.errors for rule in tree.rules())
+        if criterion == "error" and depth == 1 and tree.depth == 1:
+            assert errors(data, tree) == best.objective
+
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    def test_without_a_limit_all_that_can_be_told_apart_is(self, criterion, errors):
+        data = datasets.load("ionosphere")
+        tree = grow(data, criterion=criterion)
+        if criterion != "error":  # which may have no gain where others have
+            assert errors(data, tree) == 0
+        assert errors(data, tree) == sum(rule.errors for rule in tree.rules())
+
+    def test_sizes_of_nodes_and_branches(self):
+        data = datasets.load("ionosphere")
+        for m in (1, 5, 20):
+            masses = [rule.mass for rule in grow(data, min_leaf=m).rules()]
+            assert m <= min(masses)
+            assert sum(masses) == len(data)
+            assert min(rule.mass for rule in grow(data, min_branch=m).rules()) >= m, "splits have two branches"
+            assert grow(data, max_depth=m).depth <= m
+        assert grow(data, min_cases=351).depth >= 1
+        assert grow(data, min_cases=352).depth == grow(data, max_depth=0).depth == 0
+
+    def test_min_branch_lets_small_branches_be(self):
+        """Two branches are large enough, the third is not."""
+        data = Dataset({"x": [*"aaabbbc"]}, [*"nnnyyyn"])
+        assert grow(data, min_branch=3).n_leaves == 3
+        assert grow(data, min_branch=4).n_leaves == grow(data, min_leaf=2).n_leaves == 1
+
+    @pytest.mark.parametrize(
+        ("criterion", "gain"),
+        [
+            ("information_gain", np.log2(3) - 2 / 3),
+            ("gini", 1 / 3),
+            ("error", 1 / 3),
+        ],
+    )
+    def test_min_gain_is_per_unit_of_mass(self, criterion, gain):
+        """Iris has 50 flowers of each of three classes, of which the first split makes one pure."""
+        data = datasets.load("iris")
+        assert grow(data, criterion=criterion, min_gain=gain - 1e-6).n_nodes >= 1
+        assert grow(data, criterion=criterion, min_gain=gain + 1e-6).n_nodes == 0
+
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    def test_max_leaves_takes_the_best_splits_first(self, criterion):
+        data = datasets.load("vote")
+        settings = {"criterion": criterion, "nominal_splits": "one_vs_rest", "missing": "level"}
+        full = grow(data, **settings)
+        sizes = [grow(data, max_leaves=k, **settings).n_leaves for k in range(1, full.n_leaves + 2)]
+        assert sizes == [*range(1, full.n_leaves + 1), full.n_leaves]
+        assert grow(data, max_leaves=full.n_leaves, **settings) == full
+        wrong = [
+            sum(rule.errors for rule in grow(data, max_leaves=k, **settings).rules())
+            for k in range(1, full.n_leaves + 1)
+        ]
+        assert wrong == sorted(wrong, reverse=True)
+
+    def test_nominal_splits(self):
+        data = Dataset({"x": [*"aabbccdd"]}, [*"nnyynnyy"])
+        assert text(grow(data)) == "x is a: n (2)\nx is b: y (2)\nx is c: n (2)\nx is d: y (2)"
+        assert text(grow(data, nominal_splits="subsets")) == "x in {a, c}: n (4)\nx in {b, d}: y (4)"
+        one = grow(data, nominal_splits="one_vs_rest")
+        assert (one.n_nodes, one.depth) == (3, 3)
+        assert text(one).startswith("x is a: n (2)\nx is not a\n|   x is b: y (2)")
+
+    def test_an_ordinal_column_is_cut(self):
+        data = Dataset({"size": [*"SMLSML"]}, [*"nyynyy"], ordinal={"size": ["S", "M", "L"]})
+        assert text(grow(data)) == "size <= S: n (2)\nsize > S: y (4)"
+
+    @pytest.mark.parametrize("missing", MISSING)
+    @pytest.mark.parametrize("nominal_splits", NOMINAL_SPLITS)
+    @pytest.mark.parametrize("max_leaves", [None, 12])
+    def test_the_tree_does_not_depend_on_threads(self, mixed, missing, nominal_splits, max_leaves):
+        frame = pl.concat([mixed] * 40)
+        noise = pl.Series(np.random.default_rng(3).normal(size=len(frame)))
+        frame = frame.with_columns(length=pl.col("length") + 0.01 * noise)
+        data = Dataset(frame, "y")
+        settings = {"missing": missing, "nominal_splits": nominal_splits, "max_leaves": max_leaves}
+        alone = grow(data, threads=1, **settings)
+        assert alone.n_nodes > 5
+        for threads in (2, 3, None):
+            assert grow(data, threads=threads, **settings).to_json() == alone.to_json()
+
+    def test_several_runs_at_once(self):
+        search = GreedyTreeSearch(threads=2)
+        tables = [datasets.load(name) for name in ("anneal", "iris", "vote", "soybean")] * 4
+        alone = [search.run(data).tree for data in tables[:4]] * 4
+        with ThreadPoolExecutor(8) as pool:
+            assert [result.tree for result in pool.map(search.run, tables)] == alone
+
+
+class TestMissing:
+    """A third of a cell missing: the example of Quinlan, *C4.5*, 1993, chapter 3."""
+
+    @pytest.fixture
+    def golf(self):
+        frame = datasets.load_frame("weather")
+        gone = (pl.col("outlook") == "overcast") & (pl.col("humidity") == 90)
+        assert len(frame.filter(gone)) == 1
+        return Dataset(frame.with_columns(outlook=pl.when(~gone).then("outlook")), "class")
+
+    def test_fractions_of_cases(self, golf):
+        tree = grow(golf, min_branch=2)
+        leaves = [(rule.prediction, rule.mass, rule.errors) for rule in tree.rules()]
+        expected = [("yes", 3 + 3 / 13, 0), ("no", 2 + 5 / 13, 5 / 13), ("yes", 3, 0), ("yes", 2, 0)]
+        expected.append(("no", 3 + 5 / 13, 5 / 13))
+        assert [label for label, *_ in leaves] == [label for label, *_ in expected]
+        assert np.allclose([numbers for _, *numbers in leaves], [numbers for _, *numbers in expected], atol=1e-6)
+
+    def test_fractions_in_prediction(self, golf):
+        tree = grow(golf, min_branch=2)
+        case = {"outlook": ["sunny"], "temperature": [70], "humidity": [None], "wind": ["weak"]}
+        whole = 2 + 3 + 5 / 13
+        assert np.allclose(tree.predict_proba(case), [[3 / whole, (2 + 5 / 13) / whole]], atol=1e-6)
+        assert tree.predict(case).to_list() == ["no"]
+
+    def test_fractions_keep_the_mass(self, mixed):
+        data = Dataset(mixed, "y")
+        for nominal_splits in NOMINAL_SPLITS:
+            rules = grow(data, nominal_splits=nominal_splits, min_cases=20).rules()
+            assert sum(rule.mass for rule in rules) == pytest.approx(len(data), rel=1e-12)
+            assert np.allclose(
+                np.sum([rule.masses for rule in rules], axis=0), [(mixed["y"] == y).sum() for y in ("no", "yes")]
+            )
+
+    def test_drop(self, mixed):
+        data = Dataset(mixed, "y")
+        tree = grow(data, missing="drop")
+        assert tree == grow(Dataset(mixed.drop_nulls(), like=data))
+        assert sum(rule.mass for rule in tree.rules()) == len(mixed.drop_nulls())
+        with pytest.raises(DataError, match="no case to learn from"):
+            grow(Dataset({"x": [1, None], "z": [None, 2]}, ["n", "y"]), missing="drop")
+
+    def test_mean(self):
+        x, z = [0.0, 1.0, None, 5.0], ["a", "a", None, "b"]
+        target = ["n", "n", "y", "y"]
+        filled = Dataset({"x": [0.0, 1.0, 2.0, 5.0], "z": ["a", "a", "a", "b"]}, target)
+        data = Dataset({"x": x, "z": z}, target)
+        assert text(grow(data, missing="mean")) == text(grow(filled)) == "x <= 1.5: n (2)\nx > 1.5: y (2)"
+        names = data.select("z")
+        assert text(grow(names, missing="mean")) == text(grow(filled.select("z"))) == "z is a: n (3/1)\nz is b: y (1)"
+        tree = grow(data, missing="mean")
+        assert tree.predict({"x": [None]}).to_list() == ["y"], "2 in prediction too"
+
+    def test_class_mean(self):
+        data = Dataset({"x": [0.0, 1.0, None, 5.0], "z": ["a", "a", None, "b"]}, ["n", "n", "y", "y"])
+        assert text(grow(data.select("x"), missing="class_mean")) == "x <= 3: n (2)\nx > 3: y (2)"
+        names = grow(data.select("z"), missing="class_mean")
+        assert text(names) == "z is a: n (2)\nz is b: y (2)"
+        assert names.predict({"z": [None]}).to_list() == ["n"], "in prediction the most frequent level of all rows"
+
+    def test_level(self):
+        data = Dataset({"x": [0, 1, None, None], "z": ["a", "b", None, None]}, ["n", "n", "y", "y"])
+        for name in ("x", "z"):
+            part = data.select(name)
+            for nominal_splits in NOMINAL_SPLITS:
+                tree = grow(part, missing="level", nominal_splits=nominal_splits)
+                assert tree.predict(part).equals(part.target)
+                assert tree.predict({name: [None]}).to_list() == ["y"]
+            assert "missing" in text(tree)
+            # Without a level of their own they cannot be told apart.
+            assert grow(part).predict_proba({name: [None]}).max() < 1
+
+    @pytest.mark.parametrize("missing", MISSING)
+    def test_without_missing_values_all_are_the_same(self, missing):
+        for name in ("iris", "titanic"):
+            data = datasets.load(name)
+            tree, plain = grow(data, missing=missing), grow(data)
+            assert text(tree) == text(plain)
+            assert tree.predict(data).equals(plain.predict(data))
+
+
+class TestMasses:
+    @pytest.mark.parametrize("missing", MISSING)
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    def test_counts_are_repetitions(self, mixed, missing, criterion):
+        counts = np.random.default_rng(5).integers(0, 4, len(mixed))
+        data = Dataset(mixed.with_columns(times=pl.Series(counts)), "y", counts="times")
+        repeated = Dataset(mixed[np.repeat(np.arange(len(mixed)), counts).tolist()], like=data)
+        settings = {"missing": missing, "criterion": criterion, "min_cases": 6, "min_leaf": 2}
+        tree = grow(data, **settings)
+        assert tree.n_nodes > 1
+        assert tree == grow(repeated, **settings)
+        assert text(tree) == text(grow(repeated, **settings))
+
+    def test_weights_are_masses_and_no_cases(self, mixed):
+        plain = Dataset(mixed, "y")
+        heavy = Dataset(mixed.with_columns(mass=pl.lit(8.0)), "y", weight="mass")
+        light = Dataset(mixed.with_columns(mass=pl.lit(0.25)), "y", weight="mass")
+        settings = {"min_cases": 10, "min_leaf": 4}
+        tree = grow(plain, **settings)
+        assert tree == grow(heavy, **settings) == grow(light, **settings)
+        for data, factor in ((heavy, 8), (light, 0.25)):
+            masses = [(rule.mass, rule.errors) for rule in grow(data, **settings).rules()]
+            expected = [(rule.mass * factor, rule.errors * factor) for rule in tree.rules()]
+            assert np.allclose(masses, expected)
+
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    def test_weights_of_classes_are_weights_of_their_rows(self, mixed, criterion):
+        weighted = Dataset(
+            mixed.with_columns(mass=pl.when(pl.col("y") == "yes").then(3.0).otherwise(0.5)), "y", weight="mass"
+        )
+        plain = Dataset(mixed, "y")
+        tree = grow(plain, criterion=criterion, class_weight={"yes": 3, "no": 0.5})
+        assert tree == grow(weighted, criterion=criterion)
+        assert text(tree) == text(grow(weighted, criterion=criterion))
+        assert tree != grow(plain, criterion=criterion, max_depth=0)
+        # A class that is not named counts 1; both kinds of weights together multiply.
+        half = grow(plain, criterion=criterion, class_weight={"yes": 0.5})
+        assert half == grow(plain, criterion=criterion, class_weight={"yes": 0.5, "no": 1})
+        squared = Dataset(
+            mixed.with_columns(mass=pl.when(pl.col("y") == "yes").then(9.0).otherwise(0.25)), "y", weight="mass"
+        )
+        assert grow(weighted, class_weight={"yes": 3, "no": 0.5}, criterion=criterion) == grow(
+            squared, criterion=criterion
+        )
+
+    def test_balanced(self):
+        data = datasets.load("anneal")
+        leaf = grow(data, class_weight="balanced", max_depth=0)
+        masses = leaf.rules()[0].masses
+        assert np.allclose(masses, len(data) / len(masses))
+        # The majority class no longer takes it all: a stump of errors finds the rare ones.
+        tree = grow(data, class_weight="balanced", criterion="error", max_depth=3)
+        rates = [
+            (tree.predict(data).to_numpy() == label)[data.target.to_numpy() == label].mean()
+            for label in data.schema.classes
+        ]
+        plain = grow(data, criterion="error", max_depth=3)
+        assert np.mean(rates) >= np.mean(
+            [
+                (plain.predict(data).to_numpy() == label)[data.target.to_numpy() == label].mean()
+                for label in data.schema.classes
+            ]
+        )
+
+    def test_a_class_of_weight_0_does_not_matter(self, weather):
+        tree = grow(weather, class_weight={"no": 0})
+        assert text(tree) == "yes (9)"
+        with pytest.raises(DataError, match="no case to learn from"):
+            grow(weather, class_weight={"no": 0, "yes": 0})
+
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    @pytest.mark.parametrize("name", ["iris", "soybean", "vote"])
+    def test_leaves_predict_what_costs_least(self, criterion, name):
+        data = datasets.load(name)
+        classes = data.schema.classes
+        costs = np.random.default_rng(1).integers(1, 9, (len(classes), len(classes))) * (1 - np.eye(len(classes)))
+        tree = grow(data, criterion=criterion, costs=costs, max_depth=3)
+        assert tree.n_nodes > 0
+        for rule in tree.rules():
+            if rule.mass > 0:  # a branch that no case took predicts as its parent would
+                expected = np.array(rule.masses) @ costs
+                assert expected[classes.index(rule.prediction)] == pytest.approx(expected.min(), rel=1e-9)
+
+    def test_costs_change_leaves_and_splits(self, weather):
+        costs = [[0, 5], [1, 0]]
+        assert text(grow(weather, max_depth=1, costs=costs)) == (
+            "outlook is overcast: yes (4)\noutlook is rainy: no (5/3)\noutlook is sunny: no (5/2)"
+        )
+        frame = {"x": [0, 0, 0, 1, 1, 1, 1, 1], "z": [0, 1, 1, 1, 1, 1, 1, 1]}
+        data = Dataset(frame, [*"yyynnnny"])
+        assert text(grow(data, criterion="error", max_depth=1)) == "x <= 0.5: y (3)\nx > 0.5: n (5/1)"
+        # Taking y for n costs nothing here: there is nothing to gain.
+        assert grow(data, criterion="error", costs=[[0, 0], [1, 0]]).n_nodes == 0
+        assert grow(data, criterion="gini", costs=[[0, 0], [0, 0]]).n_nodes == 0
+
+    @pytest.mark.parametrize("criterion", CRITERIA)
+    def test_costs_of_one_are_no_costs(self, criterion):
+        for name in ("iris", "soybean"):
+            data = datasets.load(name)
+            k = len(data.schema.classes)
+            assert grow(data, criterion=criterion, costs=1 - np.eye(k)) == grow(data, criterion=criterion)
+
+
+class TestLimits:
+    @BOTH
+    @pytest.mark.parametrize("limit", [0, 0.05, 0.3])
+    def test_a_time_limit_gives_the_tree_so_far(self, noise, threads, limit):
+        start = time.perf_counter()
+        result = GreedyTreeSearch(time_limit=limit, threads=threads).run(noise)
+        assert time.perf_counter() - start < PATIENCE
+        assert result.status == "time_limit"
+        assert sum(rule.mass for rule in result.tree.rules()) == len(noise)
+        assert len(result.tree.predict(noise.take(range(5)))) == 5
+
+    def test_a_limit_that_is_not_met_changes_nothing(self, weather):
+        for limit in (60, 1e300):
+            result = GreedyTreeSearch(time_limit=limit).run(weather)
+            assert (result.status, text(result.tree)) == ("complete", WEATHER)
+
+    @BOTH
+    @pytest.mark.parametrize("max_leaves", [None, 10**9])
+    def test_cancel_from_another_thread(self, noise, threads, max_leaves):
+        search = GreedyTreeSearch(threads=threads, max_leaves=max_leaves, time_limit=60)
+        search.cancel()  # nothing to stop; not remembered
+        timer = threading.Timer(0.3, search.cancel)
+        timer.start()
+        start = time.perf_counter()
+        result = search.run(noise)
+        assert time.perf_counter() - start < PATIENCE
+        timer.join()
+        assert result.status == "interrupted"
+        assert sum(rule.mass for rule in result.tree.rules()) == len(noise)
+        assert search.run(datasets.load("iris")).status == "complete", "a cancelled search can be used again"
+
+    @POSIX
+    @BOTH
+    @pytest.mark.parametrize("rows", [100_000, 400_000], ids=["small", "large"])
+    @pytest.mark.parametrize("on_interrupt", ["raise", "return"])
+    def test_ctrl_c(self, threads, rows, on_interrupt):
+        """One thread works on the caller's, if the table is small."""
+        script = f"""
+            table = Dataset.from_arrays(rng.normal(size=({rows}, 10)), rng.integers(0, 3, {rows}))
+            search = lattree.GreedyTreeSearch(threads=threads, time_limit=30)
+            say("ready")
+            try:
+                while True:  # growth takes about a second
+                    result = search.run(table, on_interrupt={on_interrupt!r})
+                    if result.status != "complete":
+                        break
+                say(result.status, result.tree.n_leaves > 0)
+            except KeyboardInterrupt:
+                say("raised")
+            usable(before)
+            """
+        said, error = interrupt(script, threads=threads, after=0.3)
+        assert [line for line, _ in said] == ["raised" if on_interrupt == "raise" else "interrupted True", USABLE]
+        assert said[0][1] < PATIENCE
+        assert error == ""
