@@ -131,7 +131,7 @@ def test_greedy_options():
 def test_greedy_on_a_file(table):
     done = run("greedy", str(table), "--target", "y", "--drop", "code", "--dot")
     assert done.stdout.startswith("digraph")
-    assert "size <= 2.5" in done.stdout
+    assert "size <= 2" in done.stdout
     assert "nodes 1, leaves 2, depth 1, training errors 0" in done.stderr
 
 
