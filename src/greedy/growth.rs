@@ -93,7 +93,13 @@ struct Room {
 }
 
 impl<'t, I: Impurity> Growth<'t, I> {
-    pub fn new(table: &'t Table, rules: [Rule<I>; 2], max_depth: Option<u64>, budget: &'t Budget, threads: usize) -> Self {
+    pub fn new(
+        table: &'t Table,
+        rules: [Rule<I>; 2],
+        max_depth: Option<u64>,
+        budget: &'t Budget,
+        threads: usize,
+    ) -> Self {
         Growth {
             table,
             rules,
@@ -261,7 +267,8 @@ impl<'t, I: Impurity> Growth<'t, I> {
         }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
         let perfect = rule.impurity.perfect(&task.side).filter(|_| !rule.ratio);
-        let is_perfect = |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
+        let is_perfect =
+            |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
         let mut best = None;
         for live in &task.orders {
             best = better(best, of_order(live, room));

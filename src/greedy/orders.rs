@@ -122,7 +122,8 @@ pub(crate) fn part<'e>(
     buffer: &mut Vec<Entry>,
 ) -> SmallVec<[&'e mut [Entry]; 2]> {
     buffer.resize(entries.len().max(buffer.len()), 0);
-    let mut ends: Vec<usize> = lengths.iter().scan(0, |end, length| Some(std::mem::replace(end, *end + length))).collect();
+    let mut ends: Vec<usize> =
+        lengths.iter().scan(0, |end, length| Some(std::mem::replace(end, *end + length))).collect();
     for &entry in &*entries {
         let end = &mut ends[branches[case(entry) as usize] as usize];
         buffer[*end] = entry;

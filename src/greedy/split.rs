@@ -146,7 +146,13 @@ impl<I: Impurity> Rule<I> {
     }
 
     /// A total gain and what it is worth, if it is enough.
-    pub fn found(&self, known: &Known, gain: i64, masses: impl Iterator<Item = u64>, cut: impl FnOnce() -> Cut) -> Option<Found> {
+    pub fn found(
+        &self,
+        known: &Known,
+        gain: i64,
+        masses: impl Iterator<Item = u64>,
+        cut: impl FnOnce() -> Cut,
+    ) -> Option<Found> {
         let mut branches = 0;
         let masses = masses.inspect(|_| branches += 1);
         let information = match self.ratio {
@@ -453,8 +459,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
         }
         let gain = self.rule.impurity.purity(self.left) + self.rule.impurity.purity(self.right) - self.base;
         // What is positive but for rounding is looked at exactly.
-        let better =
-            gain > self.best && (gain > self.noise || self.rule.impurity.is_gain(self.left, self.whole, gain));
+        let better = gain > self.best && (gain > self.noise || self.rule.impurity.is_gain(self.left, self.whole, gain));
         if better {
             self.best = gain;
         }

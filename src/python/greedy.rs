@@ -295,7 +295,7 @@ impl PyGreedyTreeSearch {
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
         let data = PyDataset::to_search(data)?;
         let params = self.params_for(py, data.schema().labels())?;
-        let signals = Signals::of(data, self.get().threads);
+        let signals = Signals::of(data, Some(self.params.threads_on(data)));
         let work = |budget: &_| search(data, &params, budget);
         let outcome = self.running.run(py, params.budget(), signals, None, on_interrupt, work)??;
         let tree = Py::new(py, PyTree(outcome.tree))?;
