@@ -19,6 +19,12 @@ pub fn set(bits: &mut [u64], i: usize) {
     bits[i / 64] |= 1 << (i % 64);
 }
 
+/// Clears a bit.
+#[inline]
+pub fn clear(bits: &mut [u64], i: usize) {
+    bits[i / 64] &= !(1 << (i % 64));
+}
+
 /// Sets the bits `start..end`, whole words at a time.
 pub fn set_range(bits: &mut [u64], start: usize, end: usize) {
     if start >= end {

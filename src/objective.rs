@@ -41,6 +41,11 @@ impl Units {
     /// power of two under which the total stays in range. A weight of 0.1 is a tenth, though the float is not quite: the
     /// float next to a decimal of few digits is taken for it.
     pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
+        Self::within(data, node_penalty, MOST_UNITS)
+    }
+
+    /// As [`Units::new`], with the total of real weights below `most` units, a power of two of at most 2^62.
+    pub fn within(data: &Dataset, node_penalty: f64, most: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
             return Ok(Units { resolution: 1.0, decimal: 0.0, node_penalty: 0, total: data.n_rows() as u64 });
         }
@@ -66,11 +71,11 @@ impl Units {
         let penalty = if forbids { 0.0 } else { node_penalty };
         let finest = if penalty > 0.0 { finest.min(lowest_bit(penalty)) } else { finest };
         // Half the range is kept free for what rounding adds.
-        let coarsest_needed = (2.0 * total / MOST_UNITS).log2().ceil().max(-1074.0) as i32;
+        let coarsest_needed = (2.0 * total / most).log2().ceil().max(-1074.0) as i32;
         let resolution = power_of_two(finest.max(coarsest_needed));
         let mut units = Units { resolution, decimal: 0.0, node_penalty: 0, total: 0 };
         // Small counts are fast ones.
-        let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL;
+        let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL.min(most);
         let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
         let decimal = DECIMALS.into_iter().filter(fits).find(|&decimal| {
             is_whole(penalty, decimal)

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::codes::Codes;
 use super::dataset::{Column, Dataset, MISSING, Target};
-use super::schema::{Kind, Number};
+use super::schema::Kind;
 use super::thresholds::Ordered;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -204,20 +204,7 @@ impl Binarizer {
         ticker: &mut Ticker,
     ) -> Result<std::result::Result<Prepared, Stop>> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
-        if let Some(row) = unseen_row(column, feature.kind.levels().len(), present) {
-            return Err(unseen_error(data, index, row));
-        }
-        if let (Kind::Continuous(number), floats) = (&feature.kind, matches!(**column, Column::Floats(_)))
-            && (*number == Number::Float) != floats
-        {
-            // A table mapped onto another's schema may hold such columns: to predict on, not to learn from.
-            let name = |floats| if floats { "floats" } else { "integers" };
-            return Err(Error::WrongKind {
-                column: feature.name.clone(),
-                expected: format!("{}, as the schema says, to search on", name(!floats)),
-                got: format!("a column of {}", name(floats)),
-            });
-        }
+        data.check_learnable(index, present)?;
         Ok(match feature.kind {
             Kind::Nominal(_) => Ok(Prepared::Nominal(self.code_nominal(data, index, present)?)),
             _ => Ordered::new(column, present, self.thresholds == Thresholds::Mdlp, ticker).map(Prepared::Ordered),
@@ -334,24 +321,4 @@ fn subsets(feature: u32, levels: &[u32], with_all: bool) -> Vec<Test> {
             _ => Test::In { feature, levels },
         })
         .collect()
-}
-
-fn unseen_row(column: &Column, n_levels: usize, present: &[u64]) -> Option<usize> {
-    match column {
-        Column::Levels { codes, unseen } if !unseen.is_empty() => {
-            bits::ones(present).find(|&row| codes[row] != MISSING && codes[row] as usize >= n_levels)
-        }
-        _ => None,
-    }
-}
-
-/// A search cannot learn from a level that the schema of its trees would not know.
-fn unseen_error(data: &Dataset, index: usize, row: usize) -> Error {
-    let feature = &data.schema().features[index];
-    let levels = feature.kind.levels();
-    let level = match &*data.columns()[index] {
-        Column::Levels { codes, unseen } => unseen[codes[row] as usize - levels.len()].clone(),
-        _ => String::new(),
-    };
-    Error::UnseenLevel { column: feature.name.clone(), row, level, known: crate::error::list_names(levels) }
 }

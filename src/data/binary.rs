@@ -7,7 +7,7 @@ use super::codes::unpack;
 use super::dataset::{Dataset, Target};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::tree::Test;
 
 /// Rows that no test tells apart are one *pattern*; what is known of a pattern is its bits and the cases behind it.
@@ -43,13 +43,7 @@ impl BinaryTable {
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
-        if data.present().iter().all(|&word| word == 0) {
-            let reason = match data.n_rows() {
-                0 => "the table has no row",
-                _ => "every row has count or weight 0",
-            };
-            return Err(Error::NoCases { reason });
-        }
+        data.cases()?;
         let (columns, exact_thresholds) = match binarizer.code(data, budget, parallel)? {
             Ok(coded) => coded,
             Err(stop) => return Ok(Err(stop)),

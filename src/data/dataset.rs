@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::schema::{Kind, Number, Schema, Task};
 use crate::bits;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, list_names};
 
 /// The code of a missing level.
 pub const MISSING: u32 = u32::MAX;
@@ -268,6 +268,51 @@ impl Dataset {
             _ => (0..self.n_rows).filter(|&row| self.count(row) > 0).for_each(|row| bits::set(&mut present, row)),
         }
         present
+    }
+
+    /// The rows to learn from, a bit per row, or an error if there are none.
+    pub(crate) fn cases(&self) -> Result<Vec<u64>> {
+        let present = self.present();
+        if present.iter().any(|&word| word != 0) {
+            return Ok(present);
+        }
+        let reason = match self.n_rows {
+            0 => "the table has no row",
+            _ => "every row has count or weight 0",
+        };
+        Err(Error::NoCases { reason })
+    }
+
+    /// Fails for a column to predict on, not to learn from: one with a level that the schema of a tree would not know,
+    /// or with numbers of another type. Both come of mapping a table onto another's schema.
+    pub(crate) fn check_learnable(&self, index: usize, present: &[u64]) -> Result<()> {
+        let feature = &self.schema.features[index];
+        let levels = feature.kind.levels();
+        match (&feature.kind, &*self.columns[index]) {
+            (_, Column::Levels { codes, unseen }) if !unseen.is_empty() => {
+                let is_unseen = |&row: &usize| codes[row] != MISSING && codes[row] as usize >= levels.len();
+                let Some(row) = bits::ones(present).find(is_unseen) else { return Ok(()) };
+                let level = unseen[codes[row] as usize - levels.len()].clone();
+                Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(levels) })
+            }
+            (Kind::Continuous(number), column)
+                if (*number == Number::Float) != matches!(column, Column::Floats(_)) =>
+            {
+                let name = |floats| if floats { "floats" } else { "integers" };
+                let floats = *number == Number::Float;
+                Err(Error::WrongKind {
+                    column: feature.name.clone(),
+                    expected: format!("{}, as the schema says, to search on", name(floats)),
+                    got: format!("a column of {}", name(!floats)),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The same table with other weights, one per row, finite and not negative.
+    pub(crate) fn with_weights(&self, weights: Vec<f64>) -> Self {
+        Dataset { weights: Some(weights.into()), ..self.clone() }
     }
 
     /// Whether a column holds numbers, as the schema stores them.

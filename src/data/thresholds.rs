@@ -14,12 +14,12 @@ use crate::budget::{Stop, Ticker};
 use crate::tree::Threshold;
 
 /// An ordered column: its present cases by value.
-pub(super) struct Ordered {
+pub(crate) struct Ordered {
     cases: Cases,
     /// The keys of the distinct values, ascending.
     keys: Vec<u64>,
     /// Whether a present case has no value.
-    pub(super) missing: bool,
+    pub(crate) missing: bool,
 }
 
 enum Cases {
@@ -172,7 +172,7 @@ impl Ordered {
     ///
     /// Without `sorted`, a column with at most two values is coded in passing, and cannot be asked for
     /// [`Ordered::mdlp`].
-    pub(super) fn new(column: &Column, present: &[u64], sorted: bool, ticker: &mut Ticker) -> Result<Self, Stop> {
+    pub(crate) fn new(column: &Column, present: &[u64], sorted: bool, ticker: &mut Ticker) -> Result<Self, Stop> {
         let float = |x: f64| (!x.is_nan()).then(|| float_key(x));
         let level = |code: u32| (code != MISSING).then_some(u64::from(code));
         if !sorted {
@@ -213,8 +213,13 @@ impl Ordered {
         self.keys.len().saturating_sub(1)
     }
 
-    /// The rows of the r-th distinct value. Panics on a column that was coded in passing.
-    fn rows_of(&self, rank: usize) -> &[u32] {
+    /// How many distinct values there are.
+    pub(crate) fn n_values(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// The rows of the r-th distinct value, ascending. Panics on a column that was coded in passing.
+    pub(crate) fn rows_of(&self, rank: usize) -> &[u32] {
         let Cases::Sorted { rows, starts } = &self.cases else { panic!("asked for rows of a column not sorted") };
         &rows[starts[rank] as usize..starts[rank + 1] as usize]
     }
@@ -241,7 +246,12 @@ impl Ordered {
     /// The constant of the test that separates the values up to rank `cut` from those above it: the midpoint, or the
     /// value below where rounding leaves `below <= t < above`.
     pub(super) fn threshold(&self, column: &Column, cut: u32) -> Threshold {
-        let (below, above) = (self.keys[cut as usize], self.keys[cut as usize + 1]);
+        self.threshold_between(column, cut, cut + 1)
+    }
+
+    /// As [`Ordered::threshold`], between the values of two ranks that need not be neighbours in the whole table.
+    pub(crate) fn threshold_between(&self, column: &Column, below: u32, above: u32) -> Threshold {
+        let (below, above) = (self.keys[below as usize], self.keys[above as usize]);
         match column {
             Column::Floats(_) => Threshold::Float(midpoint(float_of(below), float_of(above))),
             Column::Integers { .. } => {

@@ -32,12 +32,24 @@
 //! `graph`: case sets with the rankings of their columns, for searches over many trees. `orders`: sorted columns that
 //! are split along with the node. `growth`: one tree, with threads. `finish`: masses and labels.
 
-use crate::budget::{Budget, Limits, Status};
+mod cases;
+mod cells;
+mod finish;
+mod growth;
+mod orders;
+mod split;
+mod table;
+
+use crate::budget::{Budget, Limits, Status, Stop};
 pub use crate::criterion::Criterion;
+use crate::criterion::{CostGini, Costs, Entropy, Gini, Impurity, LeafCost};
 use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
+use growth::{Grown, Growth};
+use table::Table;
+pub use table::MOST_UNITS;
 
 /// How nominal columns are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -215,6 +227,88 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outco
         }
         Target::None => return Err(needs("absent (name it when you make the dataset)")),
     }
-    let _ = (params, budget);
-    unreachable!("SKELETON")
+    let params = &params.0;
+    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+    let costs = match &params.costs {
+        None => Costs::errors(n_classes),
+        Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => Costs::new(costs),
+        Some(costs) => {
+            let lengths: Vec<String> = costs.iter().map(|row| row.len().to_string()).collect();
+            return Err(Error::InvalidParameter {
+                name: "costs",
+                expected: format!("{n_classes} rows of {n_classes} costs, one for each class"),
+                got: format!("{} rows of {}", costs.len(), lengths.join(", ")),
+            });
+        }
+    };
+    let threads = match data.n_rows() * data.columns().len() {
+        cells if cells < PARALLEL_CELLS => 1,
+        _ => threads::resolve(params.threads),
+    };
+    threads::with_pool(threads, |threads| {
+        let table = match Table::new(data, params, budget, threads > 1)? {
+            Ok(table) => table,
+            Err(stop) => {
+                let tree = finish::single_leaf(data, params, &costs)?;
+                return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });
+            }
+        };
+        let (grown, stop) = grow(&table, params, &costs, budget, threads);
+        let tree = finish::finish(data, &table, params, &costs, &grown)?;
+        Ok(Outcome { tree, status: stop.map_or(Status::Complete, Status::from), seconds: budget.seconds() })
+    })
+}
+
+/// Cells of a table above which a pool of threads pays.
+const PARALLEL_CELLS: usize = 1 << 15;
+
+/// Chooses the impurity, once for whole cases and once for parts of them.
+fn grow(
+    table: &Table,
+    params: &Params,
+    costs: &Costs,
+    budget: &Budget,
+    threads: usize,
+) -> (Vec<Grown>, Option<Stop>) {
+    let most = [table.total, table.total << table.digits];
+    let n_classes = table.n_classes;
+    match (params.criterion, params.costs.is_some()) {
+        (Criterion::InformationGain | Criterion::GainRatio, _) => {
+            // Masses of parts are too many to tabulate.
+            let entropy = [(most[0], most[0]), (most[1], 0)].map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
+            grow_by(table, params, entropy, budget, threads)
+        }
+        (Criterion::Gini, false) => grow_by(table, params, most.map(Gini::new), budget, threads),
+        (Criterion::Gini, true) => {
+            grow_by(table, params, most.map(|most| CostGini::new(costs.clone(), most)), budget, threads)
+        }
+        (Criterion::Error, _) => {
+            grow_by(table, params, most.map(|most| LeafCost::new(costs.clone(), most)), budget, threads)
+        }
+    }
+}
+
+fn grow_by<I: Impurity>(
+    table: &Table,
+    params: &Params,
+    impurities: [I; 2],
+    budget: &Budget,
+    threads: usize,
+) -> (Vec<Grown>, Option<Stop>) {
+    let mut digits = [0, table.digits].into_iter();
+    let rules = impurities.map(|impurity| {
+        let digits = digits.next().unwrap_or(0);
+        let cases = |n: u64| n.saturating_mul(1 << digits);
+        split::Rule {
+            impurity,
+            ratio: params.criterion == Criterion::GainRatio,
+            min_cases: cases(params.min_cases),
+            min_branch: cases(params.min_branch.unwrap_or(0)),
+            min_leaf: cases(params.min_leaf),
+            min_gain: params.min_gain,
+            nominal: params.nominal_splits,
+            shares_order: params.costs.is_none() || params.criterion != Criterion::Gini,
+        }
+    });
+    Growth::new(table, rules, params.max_depth, budget, threads).grow(params.max_leaves)
 }

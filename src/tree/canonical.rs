@@ -159,6 +159,8 @@ impl Bytes {
             Test::Is { level, .. } => levels(self, 3, &[*level]),
             Test::In { levels: set, .. } => levels(self, 4, set),
             Test::EachLevel { .. } => self.byte(5),
+            Test::EachOf { levels: set, missing: false, .. } => levels(self, 10, set), // leaves have 7 to 9
+            Test::EachOf { levels: set, missing: true, .. } => levels(self, 11, set),
             Test::Missing { .. } => self.byte(6),
         }
         self.int(feature);
@@ -207,6 +209,7 @@ mod tests {
                     | Test::Is { feature, .. }
                     | Test::In { feature, .. }
                     | Test::EachLevel { feature }
+                    | Test::EachOf { feature, .. }
                     | Test::Missing { feature } => *feature = n - *feature,
                 }
             }

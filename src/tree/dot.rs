@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::outline::hidden_words;
-use super::words::{feature_words, leaf_words, level_words};
+use super::words::{branch_words, feature_words, leaf_words};
 use super::{Node, Test, Tree, test_words};
 
 impl Tree {
@@ -26,7 +26,9 @@ impl Tree {
                 }
                 Node::Split(split) => {
                     let label = match split.test {
-                        Test::EachLevel { feature } => feature_words(&self.schema, feature).into_owned(),
+                        Test::EachLevel { feature } | Test::EachOf { feature, .. } => {
+                            feature_words(&self.schema, feature).into_owned()
+                        }
                         _ => test_words(&self.schema, &split.test),
                     };
                     line(format_args!("n{index} [label={}]", quoted(&label)))
@@ -35,7 +37,10 @@ impl Tree {
             if let Some((parent, branch)) = entry.parent {
                 let label = match &self.nodes[parent] {
                     Node::Split(split) => match split.test {
-                        Test::EachLevel { feature } => quoted(&level_words(&self.schema, feature, branch)),
+                        Test::EachLevel { .. } | Test::EachOf { .. } => {
+                            let words = branch_words(&self.schema, split, branch);
+                            quoted(words.strip_prefix("is ").unwrap_or(&words))
+                        }
                         _ => {
                             let answer = if branch == 0 { "yes" } else { "no" };
                             let or_missing = split.missing && branch == split.default as usize;
@@ -91,6 +96,20 @@ mod tests {
         for part in [r#"[label="🌳"]"#, r#"[label="\"{}\""]"#, r#"[label="\"\\\"\""]"#, r#"[label="🌲"]"#] {
             assert!(dot.contains(part), "{part} in {dot}");
         }
+    }
+
+    #[test]
+    fn edges_of_many_branches_say_what_takes_them() {
+        let test = Test::EachOf { feature: 9, levels: vec![0, 3], missing: true };
+        let dot = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 4)).unwrap().to_dot(None);
+        let labels: Vec<&str> = dot.lines().filter(|line| line.contains("->")).map(str::trim).collect();
+        let expected = [
+            r#"n0 -> n1 [label="3 speed"];"#,
+            r#"n0 -> n2 [label="\"missing\""];"#,
+            r#"n0 -> n3 [label="missing"];"#,
+            r#"n0 -> n4 [label="not in {3 speed, \"missing\"}"];"#,
+        ];
+        assert_eq!(labels, expected);
     }
 
     /// What Graphviz's scanner takes for strings: no control character inside, and all closed on their line.

@@ -8,12 +8,13 @@
 //! {"label":0,"masses":[50,0,0],"empty":true}
 //! {"mean":3.25,"mass":12}
 //! ```
-//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `missing`. Integers are exact
+//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `each_of`, `missing`. Integers are exact
 //! to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings `"inf"` and
 //! `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a prediction.
 //!
-//! History. Version 1: all of the above. `tests/data/tree_v1.json` must load for ever. A new tag (test, threshold,
-//! policy, kind) keeps the version, as an older reader refuses the tag; a change of meaning raises it.
+//! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
+//! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
+//! reader refuses the tag; a change of meaning raises it.
 
 use std::sync::Arc;
 
@@ -309,6 +310,35 @@ mod tests {
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == exact)));
         let infinite = Test::AtMost { feature: 0, threshold: Threshold::Float(f64::INFINITY) };
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
+    }
+
+    /// As above, for the tag that came later: its words and its hash, too.
+    #[test]
+    fn a_file_with_each_of_loads_for_ever() {
+        let text = include_str!("../../tests/data/tree_v1_each_of.json");
+        let tree = Tree::from_json(text).unwrap();
+        assert_round_trip(&tree);
+        let each_of = |levels: &[u32], missing| Test::EachOf { feature: 0, levels: levels.to_vec(), missing };
+        let tests: Vec<&Test> = tree.splits().map(|split| &split.test).collect();
+        let size = Test::EachOf { feature: 1, levels: vec![1], missing: false };
+        assert_eq!(tests, [&each_of(&[0, 1, 3, 4, 5], true), &size, &each_of(&[2, 6], false)]);
+        assert_eq!(tree.stable_hash(), 10_985_808_880_577_092_285);
+        let expected = "\
+city is Aarau: no (4)
+city is Basel
+|   size is medium or missing: yes (2)
+|   size is not medium: no (1)
+city is Chur: no (3/1)
+city is Davos: no (2)
+city is Ems: yes (1)
+city is missing: no (5)
+city is any other
+|   city is Bern: yes (3)
+|   city is Flims: no (2)
+|   city not in {Bern, Flims}: yes (0)";
+        assert_eq!(tree.to_text(None), expected);
+        let incomplete = text.replace(", \"missing\":false", "");
+        assert!(problem(&incomplete).contains("missing field `missing`"));
     }
 
     #[test]

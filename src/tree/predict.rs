@@ -186,6 +186,19 @@ mod tests {
     }
 
     #[test]
+    fn levels_that_are_not_listed_share_a_branch() {
+        let each_of = |missing| Test::EachOf { feature: sample::COLOR, levels: vec![0], missing };
+        let rows = [RED, BLUE, GREEN, MISSING, VIOLET];
+        let two = color_tree(each_of(false), 2, sample::DEFAULT);
+        assert_eq!(two.apply(&colors(&rows), 0..5).unwrap(), [1, 2, 2, 1, 2]);
+        let three = color_tree(each_of(true), 3, sample::DEFAULT);
+        assert_eq!(three.apply(&colors(&rows), 0..5).unwrap(), [1, 3, 3, 2, 3]);
+        let unseen = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Missing };
+        let own = color_tree(each_of(true), 3, unseen);
+        assert_eq!(own.apply(&colors(&[VIOLET, MISSING]), 0..2).unwrap(), [2, 2]);
+    }
+
+    #[test]
     fn unseen_levels_go_by_the_policy() {
         let each = Test::EachLevel { feature: sample::COLOR };
         let missing = Policies { missing: MissingPolicy::Default, unseen: Unseen::Missing };

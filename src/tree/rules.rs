@@ -263,6 +263,18 @@ mod tests {
         assert_eq!(conditions(&list(&[is(0), is(0)]))[1], "color in {}");
     }
 
+    /// The text says "any other" where a list is long; a rule says the fact, so that its conditions can be merged.
+    #[test]
+    fn rules_name_all_levels() {
+        let test = Test::EachOf { feature: 9, levels: vec![0, 1, 2, 3, 4], missing: true };
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 7)).unwrap();
+        assert_eq!(
+            conditions(&tree)[5..],
+            [r#""" is missing"#, r#""" not in {3 speed, "", "a,b", "missing", "not red"}"#]
+        );
+        assert!(tree.to_text(None).contains(r#""" is any other: "#));
+    }
+
     #[test]
     fn deep_trees_have_short_rules() {
         let rules = sample::chain(100_000).rules();

@@ -154,12 +154,19 @@ fn grow(
         (Kind::Continuous(Number::Float), _) => below(feature, number),
         (Kind::Continuous(_), 1) => Test::AtMost { feature, threshold: Threshold::Integer(i64::MIN) },
         (Kind::Continuous(_), _) => Test::AtMost { feature, threshold: Threshold::Integer((number * 1e15) as i64) },
-        (_, 1) => Test::EachLevel { feature },
+        (_, 1) => match pick(2) {
+            0 => Test::EachLevel { feature },
+            _ => {
+                let (missing, first) = (pick(2) == 0, pick(n_levels));
+                let levels = (0..n_levels as u32).filter(|&code| code == first || pick(2) == 0).collect();
+                Test::EachOf { feature, levels, missing }
+            }
+        },
         (Kind::Ordinal(_), _) => Test::AtMost { feature, threshold: Threshold::Level(pick(n_levels)) },
         (Kind::Nominal(_), 2) => Test::Is { feature, level: pick(n_levels) },
         (Kind::Nominal(_), _) => Test::In { feature, levels: (pick(2)..2 + pick(n_levels - 1)).collect() },
     };
-    let branches = if matches!(test, Test::EachLevel { .. }) { n_levels } else { 2 };
+    let branches = test.n_branches(n_levels);
     let default = pick(branches);
     nodes.push(leaf(0)); // holds the place
     let (mut children, mut masses) = (Vec::new(), Vec::new());
@@ -167,7 +174,7 @@ fn grow(
         children.push(nodes.len() as u32);
         masses.push(grow(schema, classes, choices, depth - 1, nodes));
     }
-    let missing = !matches!(test, Test::Missing { .. }) && pick(2) == 0;
+    let missing = !test.asks_missing() && pick(2) == 0;
     nodes[index] = split(test, &children, &masses, default);
     if let Node::Split(split) = &mut nodes[index] {
         split.missing = missing;

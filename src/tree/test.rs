@@ -46,6 +46,16 @@ pub enum Test {
         /// Position of the feature in the schema.
         feature: u32,
     },
+    /// One branch per listed level, in their order; then, if asked for, one for cases without a value; then, if the
+    /// schema has levels that are not listed, one for all of them.
+    EachOf {
+        /// Position of the feature in the schema.
+        feature: u32,
+        /// Positions of the levels, ascending.
+        levels: Vec<u32>,
+        /// Whether cases without a value have a branch of their own.
+        missing: bool,
+    },
     /// `x is missing`.
     Missing {
         /// Position of the feature in the schema.
@@ -61,8 +71,25 @@ impl Test {
             | Test::Is { feature, .. }
             | Test::In { feature, .. }
             | Test::EachLevel { feature }
+            | Test::EachOf { feature, .. }
             | Test::Missing { feature } => feature,
         }
+    }
+
+    /// How many branches the test has on a column of `n_levels` levels (0 for a column of numbers).
+    pub fn n_branches(&self, n_levels: usize) -> usize {
+        match self {
+            Test::EachLevel { .. } => n_levels,
+            Test::EachOf { levels, missing, .. } => {
+                levels.len() + usize::from(*missing) + usize::from(levels.len() < n_levels)
+            }
+            _ => 2,
+        }
+    }
+
+    /// Whether the test has a branch for cases without a value.
+    pub fn asks_missing(&self) -> bool {
+        matches!(self, Test::Missing { .. } | Test::EachOf { missing: true, .. })
     }
 
     /// The branch a value takes; `None` where the test does not say: for a missing value (unless that is what is
@@ -72,11 +99,15 @@ impl Test {
         let pass = |passes: bool| Some(usize::from(!passes));
         match (self, value) {
             (Test::Missing { .. }, value) => pass(value == Value::Missing),
+            (Test::EachOf { levels, missing: true, .. }, Value::Missing) => Some(levels.len()),
             (_, Value::Missing | Value::Unseen(_)) => None,
             (Test::AtMost { threshold, .. }, value) => threshold.at_least(value).and_then(pass),
             (Test::Is { level, .. }, Value::Level(code)) => pass(code == *level),
             (Test::In { levels, .. }, Value::Level(code)) => pass(levels.binary_search(&code).is_ok()),
             (Test::EachLevel { .. }, Value::Level(code)) => Some(code as usize),
+            (Test::EachOf { levels, missing, .. }, Value::Level(code)) => {
+                Some(levels.binary_search(&code).unwrap_or(levels.len() + usize::from(*missing)))
+            }
             _ => None,
         }
     }
@@ -116,5 +147,25 @@ fn float_less_than_integer(t: f64, x: i64) -> bool {
         f if f >= BEYOND => false,
         f if f < -BEYOND => true,
         f => (f as i64) < x,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_branch_per_listed_level_one_for_missing_one_for_the_rest() {
+        let of = |missing| Test::EachOf { feature: 0, levels: vec![1, 4], missing };
+        let branches = |test: Test| {
+            [Value::Level(0), Value::Level(1), Value::Level(4), Value::Level(5), Value::Missing, Value::Unseen(1)]
+                .map(|value| test.branch(value))
+        };
+        assert_eq!(branches(of(false)), [Some(2), Some(0), Some(1), Some(2), None, None]);
+        assert_eq!(branches(of(true)), [Some(3), Some(0), Some(1), Some(3), Some(2), None]);
+        assert_eq!(of(true).branch(Value::Integer(1)), None);
+        assert_eq!([of(false).n_branches(6), of(true).n_branches(6)], [3, 4]);
+        assert_eq!([of(false).n_branches(2), of(true).n_branches(2)], [2, 3]); // all are listed
+        assert_eq!([of(false).asks_missing(), of(true).asks_missing()], [false, true]);
     }
 }

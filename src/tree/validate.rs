@@ -72,7 +72,7 @@ fn check_split(schema: &Schema, split: &Split) -> Check {
     if split.default as usize >= branches {
         return Err(format!("its default branch is {}, its test has {branches} branches", split.default));
     }
-    if split.missing && matches!(split.test, Test::Missing { .. }) {
+    if split.missing && split.test.asks_missing() {
         return Err("it asks whether a value is missing, and says that cases did not answer".into());
     }
     check_masses(&split.masses)
@@ -85,29 +85,31 @@ fn check_test(feature: &Feature, test: &Test) -> Check<usize> {
         true => Ok(()),
         false => Err(format!("level {level} does not exist, there are {}", levels.len())),
     };
+    let branches = test.n_branches(levels.len());
     match (test, &feature.kind) {
-        (Test::Missing { .. }, _) => Ok(2),
+        (Test::Missing { .. }, _) => Ok(branches),
         (Test::AtMost { threshold: Threshold::Float(t), .. }, Kind::Continuous(Number::Float)) => match t.is_nan() {
             true => Err("the threshold is not a number".into()),
-            false => Ok(2),
+            false => Ok(branches),
         },
         (Test::AtMost { threshold: Threshold::Integer(_), .. }, Kind::Continuous(number))
             if *number != Number::Float =>
         {
-            Ok(2)
+            Ok(branches)
         }
-        (Test::AtMost { threshold: Threshold::Level(level), .. }, Kind::Ordinal(_)) => known(level).map(|()| 2),
-        (Test::Is { level, .. }, Kind::Nominal(_)) => known(level).map(|()| 2),
-        (Test::In { levels: set, .. }, Kind::Nominal(_)) => {
+        (Test::AtMost { threshold: Threshold::Level(level), .. }, Kind::Ordinal(_)) => known(level).map(|()| branches),
+        (Test::Is { level, .. }, Kind::Nominal(_)) => known(level).map(|()| branches),
+        (Test::In { levels: set, .. }, Kind::Nominal(_))
+        | (Test::EachOf { levels: set, .. }, Kind::Nominal(_) | Kind::Ordinal(_)) => {
             if set.is_empty() {
                 return Err("the set of levels is empty".into());
             }
             if !set.windows(2).all(|pair| pair[0] < pair[1]) {
                 return Err("the set of levels is not ascending".into());
             }
-            set.iter().try_for_each(known).map(|()| 2)
+            set.iter().try_for_each(known).map(|()| branches)
         }
-        (Test::EachLevel { .. }, Kind::Nominal(_) | Kind::Ordinal(_)) => match levels.len() {
+        (Test::EachLevel { .. }, Kind::Nominal(_) | Kind::Ordinal(_)) => match branches {
             0 => Err("there is no level to branch on".into()),
             branches => Ok(branches),
         },
@@ -129,6 +131,7 @@ fn tag(test: &Test) -> &'static str {
         Test::Is { .. } => "is",
         Test::In { .. } => "in",
         Test::EachLevel { .. } => "each_level",
+        Test::EachOf { .. } => "each_of",
         Test::Missing { .. } => "missing",
     }
 }
@@ -216,6 +219,14 @@ mod tests {
         assert!(split_problem(|s| s.masses = [f64::MAX, f64::MAX].into()).contains("finite sum"));
         assert!(split_problem(|s| s.default = 2).contains("default"));
         assert!(split_problem(|s| s.test = Test::EachLevel { feature: sample::COLOR }).contains("3 branches"));
+        let each_of = |levels| Test::EachOf { feature: sample::COLOR, levels, missing: true };
+        assert!(split_problem(|s| s.test = each_of(vec![0])).contains("3 branches"));
+        assert!(split_problem(|s| s.missing = true).contains("did not answer"));
+        let answered = split_problem(|s| {
+            let (children, masses) = ([1, 2, 3].into(), [1.0; 3].into());
+            *s = Split { test: each_of(vec![0]), children, masses, default: 0, missing: true };
+        });
+        assert!(answered.contains("did not answer"));
     }
 
     #[test]
@@ -244,12 +255,15 @@ mod tests {
                 (Test::In { feature, levels: vec![1, 1] }, false),
                 (Test::In { feature, levels: vec![1, 1 << 20] }, false),
                 (Test::EachLevel { feature }, ordinal || nominal),
+                (Test::EachOf { feature, levels: vec![0, 2], missing: false }, ordinal || nominal),
+                (Test::EachOf { feature, levels: vec![0, 1, 2], missing: true }, ordinal || nominal),
+                (Test::EachOf { feature, levels: vec![], missing: true }, false),
+                (Test::EachOf { feature, levels: vec![1, 0], missing: false }, false),
+                (Test::EachOf { feature, levels: vec![1, 1], missing: false }, false),
+                (Test::EachOf { feature, levels: vec![1, 1 << 20], missing: false }, false),
                 (Test::Missing { feature }, true),
             ] {
-                let branches = match test {
-                    Test::EachLevel { .. } => kind.levels().len(),
-                    _ => 2,
-                };
+                let branches = test.n_branches(kind.levels().len());
                 let tree = Tree::new(schema.clone(), sample::DEFAULT, sample::stump(test.clone(), branches));
                 assert_eq!(tree.is_ok(), fits, "{test:?} on {kind:?}: {tree:?}");
             }

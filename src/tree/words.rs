@@ -7,6 +7,9 @@ use std::borrow::Cow;
 use super::{Leaf, Split, Test, Threshold};
 use crate::data::{Number, Schema};
 
+/// The branch of levels that are not listed names those that are, if they are no more than this.
+const LISTED: usize = 4;
+
 /// What a branch says of one feature.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Fact {
@@ -36,8 +39,11 @@ impl Said {
     }
 
     pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
-        let words = self.fact.words(schema, feature);
-        if self.or_missing { format!("{words} or missing") } else { words }
+        format!("{} {}", feature_words(schema, feature), self.or_missing(self.fact.predicate(schema, feature)))
+    }
+
+    fn or_missing(&self, predicate: String) -> String {
+        if self.or_missing { predicate + " or missing" } else { predicate }
     }
 }
 
@@ -52,24 +58,27 @@ impl Fact {
             (Test::In { levels, .. }, 0) => Fact::Among(levels.clone()),
             (Test::In { levels, .. }, _) => Fact::NotAmong(levels.clone()),
             (Test::EachLevel { .. }, level) => Fact::Among(vec![level as u32]),
+            (Test::EachOf { levels, missing, .. }, branch) => match levels.get(branch) {
+                Some(&level) => Fact::Among(vec![level]),
+                None if *missing && branch == levels.len() => Fact::Missing(true),
+                None => Fact::NotAmong(levels.clone()),
+            },
             (Test::Missing { .. }, branch) => Fact::Missing(branch == 0),
         }
     }
 
-    pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
-        let column = &schema.features[feature as usize];
-        let x = name(&column.name);
-        let one = |code: u32| level(&column.kind.levels()[code as usize]);
-        let set = |codes: &[u32]| codes.iter().map(|&code| one(code)).collect::<Vec<_>>().join(", ");
+    /// What is said after the feature's name.
+    fn predicate(&self, schema: &Schema, feature: u32) -> String {
+        let set = |codes: &[u32]| set_words(schema, feature, codes);
         match self {
-            Fact::AtMost(t) => format!("{x} <= {}", constant(schema, feature, *t)),
-            Fact::Above(t) => format!("{x} > {}", constant(schema, feature, *t)),
-            Fact::Among(codes) if codes.len() == 1 => format!("{x} is {}", one(codes[0])),
-            Fact::NotAmong(codes) if codes.len() == 1 => format!("{x} is not {}", one(codes[0])),
-            Fact::Among(codes) => format!("{x} in {{{}}}", set(codes)),
-            Fact::NotAmong(codes) => format!("{x} not in {{{}}}", set(codes)),
-            Fact::Missing(true) => format!("{x} is missing"),
-            Fact::Missing(false) => format!("{x} is known"),
+            Fact::AtMost(t) => format!("<= {}", constant(schema, feature, *t)),
+            Fact::Above(t) => format!("> {}", constant(schema, feature, *t)),
+            Fact::Among(codes) if codes.len() == 1 => format!("is {}", level_words(schema, feature, codes[0])),
+            Fact::NotAmong(codes) if codes.len() == 1 => format!("is not {}", level_words(schema, feature, codes[0])),
+            Fact::Among(codes) => format!("in {}", set(codes)),
+            Fact::NotAmong(codes) => format!("not in {}", set(codes)),
+            Fact::Missing(true) => "is missing".into(),
+            Fact::Missing(false) => "is known".into(),
         }
     }
 }
@@ -78,16 +87,33 @@ impl Fact {
 ///
 /// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
 pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
-    Said::of(split, branch).words(schema, split.test.feature())
+    format!("{} {}", feature_words(schema, split.test.feature()), branch_words(schema, split, branch))
 }
 
-/// The condition under which a case passes a test; for one with a branch per level: `each level of color`.
+/// As [`condition`], without the feature's name.
+pub(super) fn branch_words(schema: &Schema, split: &Split, branch: usize) -> String {
+    let said = Said::of(split, branch);
+    said.or_missing(match &said.fact {
+        Fact::NotAmong(codes) if codes.len() > LISTED && matches!(split.test, Test::EachOf { .. }) => {
+            "is any other".into()
+        }
+        fact => fact.predicate(schema, split.test.feature()),
+    })
+}
+
+/// The condition under which a case passes a test; for one with a branch per level: `each level of color`, or
+/// `each of {red, blue} of color`.
 ///
 /// Panics if the test does not fit the schema.
 pub fn test_words(schema: &Schema, test: &Test) -> String {
     match test {
         Test::EachLevel { feature } => format!("each level of {}", feature_words(schema, *feature)),
-        test => Fact::of(test, 0).words(schema, test.feature()),
+        Test::EachOf { feature, levels, missing } => {
+            let or_missing = if *missing { ", or missing" } else { "" };
+            let set = set_words(schema, *feature, levels);
+            format!("each of {set} of {}{or_missing}", feature_words(schema, *feature))
+        }
+        test => Said { fact: Fact::of(test, 0), or_missing: false }.words(schema, test.feature()),
     }
 }
 
@@ -95,8 +121,13 @@ pub(super) fn feature_words(schema: &Schema, feature: u32) -> Cow<'_, str> {
     name(&schema.features[feature as usize].name)
 }
 
-pub(super) fn level_words(schema: &Schema, feature: u32, code: usize) -> Cow<'_, str> {
-    level(&schema.features[feature as usize].kind.levels()[code])
+fn level_words(schema: &Schema, feature: u32, code: u32) -> Cow<'_, str> {
+    level(&schema.features[feature as usize].kind.levels()[code as usize])
+}
+
+fn set_words(schema: &Schema, feature: u32, codes: &[u32]) -> String {
+    let levels: Vec<_> = codes.iter().map(|&code| level_words(schema, feature, code)).collect();
+    format!("{{{}}}", levels.join(", "))
 }
 
 /// A leaf with its training mass: `Iris-virginica (46/1)` with the errors where there are any, `= 3.25 (12)`.
@@ -123,7 +154,7 @@ fn name(text: &str) -> Cow<'_, str> {
 
 /// As [`name`], and also quoted where it would read as another condition.
 fn level(text: &str) -> Cow<'_, str> {
-    match matches!(text, "missing" | "known") || text.starts_with("not ") {
+    match matches!(text, "missing" | "known" | "any other") || text.starts_with("not ") {
         true => Cow::Owned(format!("{text:?}")),
         false => name(text),
     }
@@ -132,7 +163,7 @@ fn level(text: &str) -> Cow<'_, str> {
 fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
     match (threshold, &schema.features[feature as usize].kind) {
         (Threshold::Float(t), _) => float(t),
-        (Threshold::Level(t), kind) => level(&kind.levels()[t as usize]).into_owned(),
+        (Threshold::Level(t), _) => level_words(schema, feature, t).into_owned(),
         (Threshold::Integer(t), crate::data::Kind::Continuous(number)) => integer(*number, t),
         (Threshold::Integer(t), _) => t.to_string(),
     }
@@ -226,6 +257,32 @@ mod tests {
     }
 
     #[test]
+    fn the_rest_of_the_levels_is_named_by_what_it_is_not() {
+        let schema = sample::schema();
+        let words = |feature, levels: &[u32], missing| {
+            let test = Test::EachOf { feature, levels: levels.to_vec(), missing };
+            let branches = test.n_branches(schema.features[feature as usize].kind.levels().len());
+            let whole = test_words(&schema, &test);
+            let split = Split {
+                children: (1..=branches as u32).collect(),
+                masses: vec![1.0; branches].into(),
+                default: branches as u32 - 1,
+                missing: !missing,
+                test,
+            };
+            (whole, (0..branches).map(|branch| condition(&schema, &split, branch)).collect::<Vec<_>>())
+        };
+        let (whole, branches) = words(sample::COLOR, &[0, 2], true);
+        assert_eq!(whole, "each of {red, blue} of color, or missing");
+        assert_eq!(branches, ["color is red", "color is blue", "color is missing", "color not in {red, blue}"]);
+        let (whole, branches) = words(sample::COLOR, &[1], false);
+        assert_eq!(whole, "each of {green} of color");
+        assert_eq!(branches, ["color is green", "color is not green or missing"]);
+        assert_eq!(words(9, &[0, 1, 2, 3, 5], false).1[5], r#""" is any other or missing"#);
+        assert_eq!(words(9, &[0, 2, 4, 5], true).1[5], r#""" not in {3 speed, "a,b", "not red", " x"}"#);
+    }
+
+    #[test]
     fn quotes_only_where_needed() {
         for plain in ["red", "3 speed", "c<d", "e&f", "it's", "🌳", "a b", "naïve", "knowns"] {
             assert_eq!(level(plain), plain);
@@ -242,6 +299,7 @@ mod tests {
             ("nul\0", r#""nul\0""#),
             ("missing", r#""missing""#),
             ("known", r#""known""#),
+            ("any other", r#""any other""#),
             ("not red", r#""not red""#),
         ] {
             assert_eq!(level(text), quoted);

@@ -1,0 +1,113 @@
+//! The cases of a node, and their way down a split.
+
+use super::split::Cut;
+use super::table::{NONE, Table};
+
+/// Cases that came to a node, ascending. A case of which only a part came has a fraction below a whole one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct CaseSet {
+    pub cases: Vec<u32>,
+    /// Per case, in units of 2^-[`Table::digits`]; `None` where all are whole. Then masses are those of the table, and
+    /// else multiples of such units: what is compared at one node is in the same units.
+    pub fractions: Option<Vec<u32>>,
+}
+
+impl CaseSet {
+    /// The whole table.
+    pub fn all(table: &Table) -> Self {
+        CaseSet { cases: (0..table.n_cases as u32).collect(), fractions: None }
+    }
+
+    /// Mass and count of the case at a place.
+    #[inline]
+    pub fn weights(&self, table: &Table, place: usize) -> (u64, u64) {
+        let case = self.cases[place];
+        let fraction = self.fractions.as_ref().map_or(1, |fractions| u64::from(fractions[place]));
+        (table.mass(case) * fraction, table.count(case) * fraction)
+    }
+
+    /// Calls `visit` with the place, the case, its mass and its count.
+    #[inline]
+    pub fn each(&self, table: &Table, mut visit: impl FnMut(usize, u32, u64, u64)) {
+        match &self.fractions {
+            None => self.cases.iter().enumerate().for_each(|(place, &case)| {
+                visit(place, case, table.mass(case), table.count(case));
+            }),
+            Some(_) => self.cases.iter().enumerate().for_each(|(place, &case)| {
+                let (mass, count) = self.weights(table, place);
+                visit(place, case, mass, count);
+            }),
+        }
+    }
+
+    /// Class masses, and how many cases.
+    pub fn masses(&self, table: &Table) -> (Vec<u64>, u64) {
+        let (mut masses, mut n) = (vec![0; table.n_classes], 0);
+        self.each(table, |_, case, mass, count| {
+            masses[table.classes[case as usize] as usize] += mass;
+            n += count;
+        });
+        (masses, n)
+    }
+
+    /// The cases that each branch of a split gets. A case without a value goes down every branch, with shares of its
+    /// fraction in proportion to the masses of the cases with one, rounded down; the branch of greatest mass, the first
+    /// of such, gets what is left. Complexity: O(cases), and O(branches) for every case without a value.
+    pub fn split(&self, table: &Table, column: usize, cut: &Cut) -> Vec<CaseSet> {
+        let coded = &table.columns[column];
+        let codes = coded.codes();
+        let branches = cut.branches(coded.n_codes);
+        let n_branches = cut.n_branches();
+        let mut masses = vec![0u128; n_branches];
+        let mut lengths = vec![0; n_branches];
+        let mut missing = false;
+        self.each(table, |_, case, mass, _| match codes[case as usize] {
+            NONE => missing = true,
+            code => {
+                let branch = branches.of(code);
+                masses[branch] += u128::from(mass);
+                lengths[branch] += 1;
+            }
+        });
+        let mut parts: Vec<CaseSet> = lengths
+            .iter()
+            .map(|&length| CaseSet {
+                cases: Vec::with_capacity(length),
+                fractions: (missing || self.fractions.is_some()).then(|| Vec::with_capacity(length)),
+            })
+            .collect();
+        let total: u128 = masses.iter().sum();
+        let heaviest = (0..n_branches).rev().max_by_key(|&branch| masses[branch]).unwrap_or(0);
+        let whole = 1u32 << table.digits;
+        for (place, &case) in self.cases.iter().enumerate() {
+            let fraction = self.fractions.as_ref().map_or(whole, |fractions| fractions[place]);
+            let code = codes[case as usize];
+            if code != NONE {
+                parts[branches.of(code)].push(case, fraction);
+                continue;
+            }
+            let share = |branch: usize| (u128::from(fraction) * masses[branch] / total) as u32;
+            let left = fraction - (0..n_branches).map(share).sum::<u32>();
+            for (branch, part) in parts.iter_mut().enumerate() {
+                let share = share(branch) + if branch == heaviest { left } else { 0 };
+                if share > 0 {
+                    part.push(case, share);
+                }
+            }
+        }
+        for part in &mut parts {
+            // Where no part of a case came, all are whole again.
+            if part.fractions.as_ref().is_some_and(|fractions| fractions.iter().all(|&fraction| fraction == whole)) {
+                part.fractions = None;
+            }
+        }
+        parts
+    }
+
+    fn push(&mut self, case: u32, fraction: u32) {
+        self.cases.push(case);
+        if let Some(fractions) = &mut self.fractions {
+            fractions.push(fraction);
+        }
+    }
+}

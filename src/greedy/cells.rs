@@ -1,0 +1,97 @@
+//! The masses of one column over the cases of a node, in the order of its codes.
+//!
+//! Three ways lead there; the size of the node against the number of codes decides. All give the same masses per code.
+
+use super::cases::CaseSet;
+use super::table::{NONE, Table};
+
+/// Mass of one class at one code. Several cells may speak of the same code and class.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Cell {
+    pub code: u32,
+    pub class: u32,
+    pub mass: u64,
+    /// How many cases: their counts times their fractions.
+    pub count: u64,
+}
+
+/// Room for the work, kept between nodes.
+#[derive(Debug, Default)]
+pub(crate) struct Cells {
+    /// (mass, count) per code and class.
+    sums: Vec<(u64, u64)>,
+    keys: Vec<u64>,
+    /// One more than the position in the node of each case of the table; 0 elsewhere.
+    places: Vec<u32>,
+    pub cells: Vec<Cell>,
+}
+
+/// Sums per code and class are kept while there are at most this many of them for each case.
+const SUMS_PER_CASE: usize = 3;
+/// The sorted column is filtered if the node has at least one case in this many.
+const FILTER: usize = 10;
+
+impl Cells {
+    /// Fills [`Cells::cells`] with the cells of a column, ascending by code. Cases without a value are left out.
+    ///
+    /// Complexity: O(cases + codes x classes) by counting, O(rows of the table) by filtering, else
+    /// O(cases log cases).
+    pub fn collect(&mut self, table: &Table, column: usize, node: &CaseSet) {
+        self.cells.clear();
+        let coded = &table.columns[column];
+        let n = node.cases.len();
+        if coded.n_codes as usize * table.n_classes <= SUMS_PER_CASE * n + 16 {
+            self.count(table, column, node);
+        } else if coded.ordered && coded.own.is_none() && n * FILTER >= table.n_cases {
+            self.filter(table, column, node);
+        } else {
+            self.sort(table, column, node);
+        }
+    }
+
+    fn count(&mut self, table: &Table, column: usize, node: &CaseSet) {
+        let (coded, k) = (&table.columns[column], table.n_classes);
+        let codes = coded.codes();
+        self.sums.clear();
+        self.sums.resize(coded.n_codes as usize * k, (0, 0));
+        node.each(table, |_, case, mass, count| {
+            let code = codes[case as usize];
+            if code != NONE {
+                let sum = &mut self.sums[code as usize * k + table.classes[case as usize] as usize];
+                (sum.0, sum.1) = (sum.0 + mass, sum.1 + count);
+            }
+        });
+        for (code, sums) in (0..).zip(self.sums.chunks_exact(k)) {
+            let cells = (0..).zip(sums).filter(|(_, (_, count))| *count > 0);
+            self.cells.extend(cells.map(|(class, &(mass, count))| Cell { code, class, mass, count }));
+        }
+    }
+
+    fn sort(&mut self, table: &Table, column: usize, node: &CaseSet) {
+        let codes = table.columns[column].codes();
+        let known = (0u64..).zip(&node.cases).filter(|&(_, &case)| codes[case as usize] != NONE);
+        self.keys.clear();
+        self.keys.extend(known.map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place));
+        self.keys.sort_unstable();
+        let cell = |&key: &u64| cell(table, node, (key >> 32) as u32, key as u32 as usize);
+        self.cells.extend(self.keys.iter().map(cell));
+    }
+
+    fn filter(&mut self, table: &Table, column: usize, node: &CaseSet) {
+        self.places.resize(table.n_cases, 0);
+        (1..).zip(&node.cases).for_each(|(place, &case)| self.places[case as usize] = place);
+        for (case, code) in table.columns[column].in_order() {
+            let place = self.places[case as usize] as usize;
+            if place > 0 {
+                self.cells.push(cell(table, node, code, place - 1));
+            }
+        }
+        node.cases.iter().for_each(|&case| self.places[case as usize] = 0);
+    }
+}
+
+fn cell(table: &Table, node: &CaseSet, code: u32, place: usize) -> Cell {
+    let case = node.cases[place];
+    let (mass, count) = node.weights(table, place);
+    Cell { code, class: table.classes[case as usize], mass, count }
+}

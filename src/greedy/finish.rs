@@ -1,0 +1,128 @@
+//! From the nodes that were grown to the tree that users see: tests, masses, labels, and where missing values go.
+
+use super::growth::{Grown, GrownSplit};
+use super::split::Cut;
+use super::table::{Coded, Listed, Table, weighed};
+use super::{Missing, Params};
+use crate::criterion::Costs;
+use crate::data::{Dataset, Target};
+use crate::error::Result;
+use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
+
+/// The test of a split, and for each of its branches the branch of growth, if a case took it.
+fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) -> (Test, Vec<Option<u32>>) {
+    let feature = *feature;
+    let two = vec![Some(0), Some(1)];
+    match cut {
+        Cut::AtMost { below, above } => {
+            (Test::AtMost { feature, threshold: coded.threshold(*below, *above) }, two)
+        }
+        Cut::Is(code) if Some(*code) == coded.own => (Test::Missing { feature }, two),
+        Cut::Is(level) => (Test::Is { feature, level: *level }, two),
+        Cut::In(codes) => {
+            let levels = codes.iter().copied().filter(|&code| Some(code) != coded.own).collect();
+            (Test::In { feature, levels }, two)
+        }
+        Cut::Each(codes) => {
+            let Listed { levels, missing, others } = coded.listed(codes);
+            let branch = |code: u32| codes.binary_search(&code).ok().map(|branch| branch as u32);
+            let mut branches: Vec<Option<u32>> = levels.iter().map(|&level| branch(level)).collect();
+            branches.extend(missing.then(|| coded.own.and_then(branch)));
+            branches.extend(others.then_some(None));
+            match missing || others {
+                true => (Test::EachOf { feature, levels, missing }, branches),
+                false => (Test::EachLevel { feature }, branches),
+            }
+        }
+    }
+}
+
+/// The tree of one leaf, for a table that there was no time to code.
+pub(super) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
+    let (data, _, units) = weighed(data, params)?;
+    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
+    if let Target::Classes(classes) = data.target() {
+        classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&data, row));
+    }
+    let label = costs.leaf(&masses).1;
+    let masses = masses.into_iter().map(|mass| units.value(mass)).collect();
+    Tree::new(data.schema().clone(), policies(params), vec![Node::Leaf(Leaf::Class { label, masses, empty: false })])
+}
+
+fn policies(params: &Params) -> Policies {
+    let missing = match params.missing {
+        Missing::Fractional | Missing::Drop => MissingPolicy::Fractional,
+        _ => MissingPolicy::Default,
+    };
+    Policies { missing, unseen: params.unseen }
+}
+
+/// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
+pub(super) fn finish(
+    data: &Dataset,
+    table: &Table,
+    params: &Params,
+    costs: &Costs,
+    grown: &[Grown],
+) -> Result<Tree> {
+    let value = |mass: u64, whole: bool| {
+        let value = table.units.value(mass);
+        if whole { value } else { value / f64::from(1u32 << table.digits) }
+    };
+    let masses = |node: &Grown| -> Box<[f64]> { node.masses.iter().map(|&mass| value(mass, node.whole)).collect() };
+    let leaf = |node: &Grown, empty: bool| {
+        Node::Leaf(Leaf::Class { label: costs.leaf(&node.masses).1, masses: masses(node), empty })
+    };
+    let by_imputation = matches!(params.missing, Missing::Mean | Missing::ClassMean);
+    let mut nodes: Vec<Node> = Vec::new();
+    // A node that was grown, or one whose empty branch is meant; and the branch of the node above that leads here.
+    let mut pending = vec![(0u32, false, None)];
+    while let Some((id, empty, parent)) = pending.pop() {
+        let index = nodes.len() as u32;
+        if let Some((parent, branch)) = parent
+            && let Some(Node::Split(split)) = nodes.get_mut::<usize>(parent)
+        {
+            let split: &mut Split = split;
+            let branch: usize = branch;
+            split.children[branch] = index;
+        }
+        let node = &grown[id as usize];
+        let Some(split) = node.split.as_ref().filter(|_| !empty) else {
+            nodes.push(leaf(node, empty));
+            continue;
+        };
+        let coded = &table.columns[split.column as usize];
+        let (test, branches) = test_of(coded, split);
+        let mass = |branch: &Option<u32>| {
+            branch.map_or(0.0, |branch| {
+                let child = &grown[(split.first + branch) as usize];
+                value(child.masses.iter().sum(), child.whole)
+            })
+        };
+        let mut made = Split {
+            children: vec![0; branches.len()].into(),
+            masses: branches.iter().map(mass).collect(),
+            default: 0,
+            missing: false,
+            test,
+        };
+        made.default = made.heaviest() as u32;
+        let says = match (&coded.imputed, &split.cut) {
+            (Some(imputed), _) if by_imputation => made.test.branch(*imputed),
+            (_, Cut::In(codes)) if split.own => Some(usize::from(codes.last().copied() != coded.own)),
+            (_, Cut::AtMost { .. } | Cut::Is(_)) if split.own && !matches!(made.test, Test::Missing { .. }) => Some(1),
+            _ => None,
+        };
+        if let Some(branch) = says {
+            (made.default, made.missing) = (branch as u32, true);
+        }
+        for (branch, child) in branches.iter().enumerate().rev() {
+            pending.push(match child {
+                Some(child) => (split.first + child, false, Some((index as usize, branch))),
+                None => (id, true, Some((index as usize, branch))),
+            });
+        }
+        nodes.push(Node::Split(made));
+    }
+    Tree::new(data.schema().clone(), policies(params), nodes)
+}

@@ -1,0 +1,475 @@
+//! One tree: nodes are grown until none can be split, on one thread or several, or by greatest gain.
+//!
+//! While all cases of a node are whole, it has its part of every sorted column (`orders`). Below a split that some case
+//! had no value for, cases come in parts, and columns are counted or sorted anew (`cells`).
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, OnceLock};
+
+use rayon::Scope;
+use rayon::prelude::*;
+use smallvec::SmallVec;
+
+use super::cases::CaseSet;
+use super::cells::Cells;
+use super::orders::{self, Entry, Layout};
+use super::split::{Cut, Found, Known, Rule, Sides};
+use super::table::Table;
+use crate::bits;
+use crate::budget::{Budget, Stop, Ticker};
+use crate::criterion::{Impurity, Side};
+
+/// Cases times columns from which the columns of a node are shared out to threads.
+const PARALLEL_COLUMNS: usize = 1 << 17;
+/// Cases times columns from which a node is another thread's to take.
+const PARALLEL_NODES: usize = 1 << 13;
+
+/// A node of a grown tree.
+#[derive(Debug, Clone)]
+pub(crate) struct Grown {
+    /// Mass per class, in units, or in those of fractions.
+    pub masses: Vec<u64>,
+    pub whole: bool,
+    pub split: Option<GrownSplit>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct GrownSplit {
+    pub column: u32,
+    pub cut: Cut,
+    /// The number of the first branch's node; the next ones follow.
+    pub first: u32,
+    /// Whether a case came here whose missing value counts as one.
+    pub own: bool,
+}
+
+/// What growth needs to know.
+pub(crate) struct Growth<'t, I> {
+    table: &'t Table,
+    /// For nodes of whole cases, and for nodes of parts.
+    rules: [Rule<I>; 2],
+    layout: Layout,
+    max_depth: u64,
+    budget: &'t Budget,
+    threads: usize,
+    next: AtomicU32,
+    /// Why growth had to stop.
+    stop: OnceLock<Stop>,
+    rooms: Mutex<Vec<Room>>,
+}
+
+/// A node to be grown.
+struct Task<'t> {
+    id: u32,
+    depth: u64,
+    side: Side,
+    /// Whether cases are whole.
+    whole: bool,
+    /// How many cases came: counts times fractions.
+    count: u64,
+    /// How many rows did.
+    rows: usize,
+    /// Sorted columns that are not constant here.
+    orders: Vec<(u32, &'t mut [Entry])>,
+    /// Other columns, and the cases, which only they need.
+    others: Vec<u32>,
+    set: CaseSet,
+}
+
+/// Room for the work on a node, and the nodes that were grown in it.
+#[derive(Default)]
+struct Room {
+    cells: Cells,
+    sides: Sides,
+    cuts: Vec<(u32, u32)>,
+    buffer: Vec<Entry>,
+    goes_right: Vec<u64>,
+    branches: Vec<u32>,
+    grown: Vec<(u32, Grown)>,
+}
+
+impl<'t, I: Impurity> Growth<'t, I> {
+    pub fn new(table: &'t Table, rules: [Rule<I>; 2], max_depth: Option<u64>, budget: &'t Budget, threads: usize) -> Self {
+        Growth {
+            table,
+            rules,
+            layout: Layout::new(table.n_classes),
+            max_depth: max_depth.unwrap_or(u64::MAX),
+            budget,
+            threads,
+            next: AtomicU32::new(1),
+            stop: OnceLock::new(),
+            rooms: Mutex::default(),
+        }
+    }
+
+    /// Grows the whole tree; node 0 is the root. With a limit on leaves the split of greatest gain comes first.
+    pub fn grow(&self, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
+        let is_sorted = |column: &usize| {
+            let coded = &self.table.columns[*column];
+            coded.ordered && coded.is_complete() && self.layout.fits(coded.n_codes)
+        };
+        let (sorted, others): (Vec<usize>, Vec<usize>) = (0..self.table.columns.len()).partition(is_sorted);
+        let entries = |&column: &usize| (column as u32, self.layout.entries(self.table, column));
+        let mut orders: Vec<(u32, Vec<Entry>)> = match self.threads > 1 {
+            true => sorted.par_iter().map(entries).collect(),
+            false => sorted.iter().map(entries).collect(),
+        };
+        let set = CaseSet::all(self.table);
+        let (masses, count) = set.masses(self.table);
+        let root = Task {
+            id: 0,
+            depth: 0,
+            side: self.rules[0].impurity.side(masses),
+            whole: true,
+            count,
+            rows: self.table.n_cases,
+            orders: orders.iter_mut().map(|(column, entries)| (*column, &mut entries[..])).collect(),
+            others: others.into_iter().map(|column| column as u32).collect(),
+            set,
+        };
+        match max_leaves {
+            _ if self.is_leaf(&root) => self.give_back(Room { grown: vec![(0, root.leaf())], ..Room::default() }),
+            Some(most) => self.by_gain(root, most),
+            None if self.threads > 1 => rayon::scope(|scope| self.run(Some(scope), root)),
+            None => self.run(None, root),
+        }
+        let mut nodes: Vec<Option<Grown>> = vec![None; self.next.load(Relaxed) as usize];
+        let rooms = std::mem::take(&mut *lock(&self.rooms));
+        rooms.into_iter().flat_map(|room| room.grown).for_each(|(id, grown)| nodes[id as usize] = Some(grown));
+        (nodes.into_iter().flatten().collect(), self.stop.get().copied())
+    }
+
+    /// Grows a node and all below it; large nodes are left to whoever comes first.
+    fn run<'s>(&'s self, scope: Option<&Scope<'s>>, task: Task<'t>)
+    where
+        't: 's,
+    {
+        let mut room = self.room();
+        let mut ticker = Ticker::new(self.budget);
+        let mut stack = vec![task];
+        while let Some(task) = stack.pop() {
+            let Some((column, found)) = self.choose(&task, &mut room, &mut ticker) else {
+                room.grown.push((task.id, task.leaf()));
+                continue;
+            };
+            for child in self.split(task, column, found.cut, &mut room) {
+                match scope {
+                    Some(scope) if child.work() > PARALLEL_NODES && !stack.is_empty() => {
+                        scope.spawn(move |scope| self.run(Some(scope), child));
+                    }
+                    _ => stack.push(child),
+                }
+            }
+        }
+        self.give_back(room);
+    }
+
+    /// Splits the node of greatest total gain, again and again; ties: the node that came first. A split into more leaves
+    /// than are left is passed over.
+    fn by_gain(&self, root: Task<'t>, most: u64) {
+        let mut room = self.room();
+        let mut ticker = Ticker::new(self.budget);
+        let mut leaves = 1;
+        let mut heap = BinaryHeap::new();
+        let mut fresh = vec![root];
+        loop {
+            for task in fresh.drain(..) {
+                match self.choose(&task, &mut room, &mut ticker) {
+                    Some((column, found)) => {
+                        // In units that whole cases and parts share.
+                        let (rule, whole) = (self.rule(&task), if task.whole { 0 } else { self.table.digits as i32 });
+                        let gain = found.gain as f64 / rule.impurity.unit() / 2f64.powi(whole);
+                        heap.push(Candidate { gain, task, column, cut: found.cut });
+                    }
+                    None => room.grown.push((task.id, task.leaf())),
+                }
+            }
+            let Some(Candidate { task, column, cut, .. }) = heap.pop() else { break };
+            let more = self.table.columns[column as usize].n_branches(&cut) - 1;
+            if self.stop.get().is_some() || leaves + more > most {
+                room.grown.push((task.id, task.leaf()));
+                continue;
+            }
+            leaves += more;
+            fresh = self.split(task, column, cut, &mut room);
+        }
+        self.give_back(room);
+    }
+
+    fn rule(&self, task: &Task) -> &Rule<I> {
+        &self.rules[usize::from(!task.whole)]
+    }
+
+    fn room(&self) -> Room {
+        lock(&self.rooms).pop().unwrap_or_default()
+    }
+
+    fn give_back(&self, room: Room) {
+        lock(&self.rooms).push(room);
+    }
+
+    fn is_parallel(&self, task: &Task) -> bool {
+        self.threads > 1 && task.work() > PARALLEL_COLUMNS
+    }
+
+    /// Whether a node cannot be split whatever its columns are like.
+    fn is_leaf(&self, task: &Task) -> bool {
+        let pure = task.side.masses.iter().filter(|&&mass| mass > 0).count() <= 1;
+        pure || task.depth >= self.max_depth || task.count < self.rule(task).min_cases
+    }
+
+    /// The best split of a node; ties: the first column. None either if growth has to stop.
+    fn choose(&self, task: &Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+        if let Err(stop) = ticker.tick(task.work()) {
+            let _ = self.stop.set(stop);
+            return None;
+        }
+        let rule = self.rule(task);
+        let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room| {
+            let known = Known { side: &task.side, node_mass: task.side.total };
+            let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides, &mut room.cuts);
+            found.map(|found| (*column, found))
+        };
+        let of_cells = |&column: &u32, room: &mut Room| {
+            room.cells.collect(self.table, column as usize, &task.set);
+            let coded = &self.table.columns[column as usize];
+            let found = rule.best(coded, &room.cells.cells, &task.side, task.count, &mut room.sides);
+            found.map(|found| (column, found))
+        };
+        if self.is_parallel(task) {
+            let lend = |work: &dyn Fn(&mut Room) -> Option<(u32, Found)>| {
+                let mut room = self.room();
+                let found = work(&mut room);
+                self.give_back(room);
+                found
+            };
+            let (a, b) = rayon::join(
+                || task.orders.par_iter().map(|live| lend(&|room| of_order(live, room))).reduce(|| None, better),
+                || task.others.par_iter().map(|live| lend(&|room| of_cells(live, room))).reduce(|| None, better),
+            );
+            return better(a, b);
+        }
+        // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
+        let perfect = rule.impurity.perfect(&task.side).filter(|_| !rule.ratio);
+        let is_perfect = |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
+        let mut best = None;
+        for live in &task.orders {
+            best = better(best, of_order(live, room));
+            if is_perfect(&best) {
+                break;
+            }
+        }
+        for live in &task.others {
+            if is_perfect(&best) && best.as_ref().is_some_and(|(column, _)| column < live) {
+                break;
+            }
+            best = better(best, of_cells(live, room));
+        }
+        best
+    }
+
+    /// Splits a node, and gives those of its branches that may be split in turn, in order.
+    fn split(&self, mut task: Task<'t>, column: u32, cut: Cut, room: &mut Room) -> Vec<Task<'t>> {
+        let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
+        let winner = task.orders.iter().position(|(live, _)| *live == column);
+        let mut own = false;
+        let mut branches = match (winner, &cut) {
+            (Some(winner), Cut::AtMost { below, .. }) => self.branches_of_order(&task, winner, *below, room).into(),
+            _ => {
+                let coded = &self.table.columns[column as usize];
+                own = coded.own.is_some_and(|own| {
+                    let codes = coded.codes();
+                    task.set.cases.iter().any(|&case| codes[case as usize] == own)
+                });
+                self.branches_of_cells(&task, column, &cut, room)
+            }
+        };
+        for (id, branch) in (first..).zip(&mut branches) {
+            branch.id = id;
+        }
+        let parallel = self.is_parallel(&task);
+        let (is_leaf, is_whole) = (|branch: &Task| self.is_leaf(branch), branches.iter().all(|branch| branch.whole));
+        if !is_whole {
+            // From here on all columns are counted anew.
+            task.others.extend(task.orders.drain(..).map(|(column, _)| column));
+            task.others.sort_unstable();
+        }
+        branches.iter_mut().filter(|branch| !is_leaf(branch)).for_each(|branch| branch.others.clone_from(&task.others));
+        if !branches.iter().all(is_leaf) {
+            self.part_orders(task.orders, winner, &mut branches, parallel, room);
+        }
+        let split = GrownSplit { column, cut, first, own };
+        room.grown.push((task.id, Grown { masses: task.side.masses, whole: task.whole, split: Some(split) }));
+        let mut children = Vec::with_capacity(branches.len());
+        for branch in branches {
+            match is_leaf(&branch) {
+                true => room.grown.push((branch.id, branch.leaf())),
+                false => children.push(branch),
+            }
+        }
+        children
+    }
+
+    /// The branches of a cut of a sorted column, which marks the cases that go right.
+    fn branches_of_order(&self, task: &Task<'t>, winner: usize, below: u32, room: &mut Room) -> [Task<'t>; 2] {
+        let entries = &*task.orders[winner].1;
+        let (left, right) = entries.split_at(entries.partition_point(|&entry| self.layout.code(entry) <= below));
+        room.goes_right.resize(bits::words(self.table.n_cases), 0);
+        left.iter().for_each(|&entry| bits::clear(&mut room.goes_right, orders::case(entry) as usize));
+        right.iter().for_each(|&entry| bits::set(&mut room.goes_right, orders::case(entry) as usize));
+        // The smaller branch is counted, the other is what is left.
+        let (small, large) = if left.len() <= right.len() { (left, right) } else { (right, left) };
+        let mut masses = vec![0; self.table.n_classes];
+        let mut count = 0;
+        for &entry in small {
+            masses[self.layout.class(entry) as usize] += self.table.mass(orders::case(entry));
+            count += self.table.count(orders::case(entry));
+        }
+        let others = task.side.masses.iter().zip(&masses).map(|(all, part)| all - part).collect();
+        let small = self.branch(task, masses, count, small.len());
+        let large = self.branch(task, others, task.count - count, large.len());
+        let mut branches = if left.len() <= right.len() { [small, large] } else { [large, small] };
+        if !task.others.is_empty() {
+            let goes_right = |case: &&u32| bits::get(&room.goes_right, **case as usize);
+            branches[0].set.cases = task.set.cases.iter().filter(|case| !goes_right(case)).copied().collect();
+            branches[1].set.cases = task.set.cases.iter().filter(goes_right).copied().collect();
+        }
+        branches
+    }
+
+    /// The branches of a split of another column, which marks the branch of each case if orders are to follow.
+    fn branches_of_cells(&self, task: &Task<'t>, column: u32, cut: &Cut, room: &mut Room) -> Vec<Task<'t>> {
+        let parts = task.set.split(self.table, column as usize, cut);
+        if !task.orders.is_empty() && parts.iter().all(|part| part.fractions.is_none()) {
+            if let [left, right] = &parts[..] {
+                room.goes_right.resize(bits::words(self.table.n_cases), 0);
+                left.cases.iter().for_each(|&case| bits::clear(&mut room.goes_right, case as usize));
+                right.cases.iter().for_each(|&case| bits::set(&mut room.goes_right, case as usize));
+            } else {
+                room.branches.resize(self.table.n_cases, 0);
+                for (branch, part) in (0..).zip(&parts) {
+                    part.cases.iter().for_each(|&case| room.branches[case as usize] = branch);
+                }
+            }
+        }
+        let branch = |part: CaseSet| {
+            let (masses, count) = part.masses(self.table);
+            let mut branch = self.branch(task, masses, count, part.cases.len());
+            branch.whole = part.fractions.is_none();
+            branch.side = self.rule(&branch).impurity.side(std::mem::take(&mut branch.side.masses));
+            branch.set = part;
+            branch
+        };
+        parts.into_iter().map(branch).collect()
+    }
+
+    fn branch(&self, task: &Task<'t>, masses: Vec<u64>, count: u64, rows: usize) -> Task<'t> {
+        Task {
+            id: 0,
+            depth: task.depth + 1,
+            side: self.rule(task).impurity.side(masses),
+            whole: task.whole,
+            count,
+            rows,
+            orders: Vec::new(),
+            others: Vec::new(),
+            set: CaseSet { cases: Vec::new(), fractions: None },
+        }
+    }
+
+    /// Gives each branch that is split in turn its part of every sorted column that is not constant there.
+    fn part_orders(
+        &self,
+        orders: Vec<(u32, &'t mut [Entry])>,
+        winner: Option<usize>,
+        branches: &mut [Task<'t>],
+        parallel: bool,
+        room: &mut Room,
+    ) {
+        let lengths: Vec<usize> = branches.iter().map(|branch| branch.rows).collect();
+        let (goes_right, branch_of) = (&room.goes_right, &room.branches);
+        let part = |(index, (column, entries)): (usize, (u32, &'t mut [Entry])), buffer: &mut Vec<Entry>| {
+            let parts: SmallVec<[&'t mut [Entry]; 2]> = if Some(index) == winner {
+                <[_; 2]>::from(entries.split_at_mut(lengths[0])).into()
+            } else if lengths.len() == 2 {
+                orders::part_in_two(entries, goes_right, buffer).into()
+            } else {
+                orders::part(entries, branch_of, &lengths, buffer)
+            };
+            (column, parts)
+        };
+        let mut give = |(column, parts): (u32, SmallVec<[&'t mut [Entry]; 2]>)| {
+            for (branch, part) in branches.iter_mut().zip(parts) {
+                if !self.layout.is_constant(part) && !self.is_leaf(branch) {
+                    branch.orders.push((column, part));
+                }
+            }
+        };
+        if parallel {
+            let part = |order| {
+                let mut room = self.room();
+                let parts = part(order, &mut room.buffer);
+                self.give_back(room);
+                parts
+            };
+            let parts: Vec<_> = orders.into_par_iter().enumerate().map(part).collect();
+            parts.into_iter().for_each(give);
+        } else {
+            orders.into_iter().enumerate().for_each(|order| give(part(order, &mut room.buffer)));
+        }
+    }
+}
+
+impl Task<'_> {
+    /// Cells to be read: about what the node costs.
+    fn work(&self) -> usize {
+        self.rows * (self.orders.len() + self.others.len()).max(1)
+    }
+
+    fn leaf(self) -> Grown {
+        Grown { masses: self.side.masses, whole: self.whole, split: None }
+    }
+}
+
+/// The one of greater quality; ties: the first column.
+fn better(a: Option<(u32, Found)>, b: Option<(u32, Found)>) -> Option<(u32, Found)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if (b.1.quality, Reverse(b.0)) > (a.1.quality, Reverse(a.0)) { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
+/// A node with its split, by total gain; ties: the node that came first.
+struct Candidate<'t> {
+    gain: f64,
+    task: Task<'t>,
+    column: u32,
+    cut: Cut,
+}
+
+impl Ord for Candidate<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.gain.total_cmp(&other.gain).then(other.task.id.cmp(&self.task.id))
+    }
+}
+
+impl PartialOrd for Candidate<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Candidate<'_> {}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

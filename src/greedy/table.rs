@@ -1,0 +1,374 @@
+//! The table as growth sees it: cases in a row, their classes and masses, columns as codes in the order of their values.
+
+use std::sync::{Arc, OnceLock};
+
+use rayon::prelude::*;
+
+use super::split::Cut;
+use super::{ClassWeight, Missing, Params};
+use crate::bits;
+use crate::budget::{Budget, Stop, Ticker};
+use crate::data::dataset::MISSING;
+use crate::data::{Column, Dataset, Kind, Number, Ordered, Target, Value};
+use crate::error::{Error, Result};
+use crate::objective::Units;
+use crate::tree::Threshold;
+
+/// The code of a case without a value.
+pub(crate) const NONE: u32 = MISSING;
+
+/// Real weights have fewer units than this in all: that leaves room for fractions of cases.
+pub const MOST_UNITS: f64 = (1u64 << 42) as f64;
+
+/// How many cases one row stands for, and what mass.
+#[derive(Debug)]
+pub(crate) enum Weights {
+    /// One case of mass one.
+    Unit,
+    /// As many cases as mass.
+    Counts(Vec<u64>),
+    /// Counts, and masses apart.
+    Masses(Vec<u64>, Vec<u64>),
+}
+
+/// One column.
+pub(crate) struct Coded {
+    /// Whether its values have an order.
+    pub ordered: bool,
+    /// One more than the greatest code. A missing value that counts as one has the last code.
+    pub n_codes: u32,
+    /// The code of a missing value that counts as one.
+    pub own: Option<u32>,
+    /// What stands for a missing value in prediction.
+    pub imputed: Option<Value>,
+    values: Values,
+    codes: OnceLock<Vec<u32>>,
+}
+
+enum Values {
+    Ordered(Ordered, Arc<Column>),
+    Nominal(Arc<Column>),
+}
+
+impl Coded {
+    /// Per case: the rank of its value, or its level; [`NONE`] without one.
+    pub fn codes(&self) -> &[u32] {
+        match &self.values {
+            Values::Nominal(column) if self.own.is_none() => match &**column {
+                Column::Levels { codes, .. } => codes,
+                _ => unreachable!("nominal columns hold levels"),
+            },
+            Values::Nominal(column) => self.codes.get_or_init(|| match (&**column, self.own) {
+                (Column::Levels { codes, .. }, Some(own)) => codes.iter().map(|&code| code.min(own)).collect(),
+                _ => unreachable!("nominal columns hold levels"),
+            }),
+            Values::Ordered(ordered, column) => self.codes.get_or_init(|| {
+                let mut codes = vec![self.own.unwrap_or(NONE); column.len()];
+                for rank in 0..ordered.n_values() {
+                    ordered.rows_of(rank).iter().for_each(|&case| codes[case as usize] = rank as u32);
+                }
+                codes
+            }),
+        }
+    }
+
+    /// The cases with a value, in its order, and their codes; a missing value that counts as one is not among them.
+    /// Panics on a nominal column.
+    pub fn in_order(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let Values::Ordered(ordered, _) = &self.values else { panic!("nominal columns have no order") };
+        (0..ordered.n_values()).flat_map(|rank| ordered.rows_of(rank).iter().map(move |&case| (case, rank as u32)))
+    }
+
+    /// Whether every case has a value, be it that of missing ones.
+    pub fn is_complete(&self) -> bool {
+        match &self.values {
+            Values::Ordered(ordered, _) => !ordered.missing,
+            Values::Nominal(column) => self.own.is_some() || column.n_missing() == 0,
+        }
+    }
+
+    /// How many branches a split has, those that no case took included.
+    pub fn n_branches(&self, cut: &Cut) -> u64 {
+        match cut {
+            Cut::Each(codes) => {
+                let Listed { levels, missing, others } = self.listed(codes);
+                levels.len() as u64 + u64::from(missing) + u64::from(others)
+            }
+            _ => 2,
+        }
+    }
+
+    /// What the branches of a split by each code stand for. Columns of many levels list those that came alone.
+    pub fn listed(&self, codes: &[u32]) -> Listed {
+        let n_levels = self.n_codes - u32::from(self.own.is_some());
+        let missing = self.own.is_some() && codes.last().copied() == self.own;
+        let levels: Vec<u32> = match n_levels <= ALL_LISTED {
+            true => (0..n_levels).collect(),
+            false => codes[..codes.len() - usize::from(missing)].to_vec(),
+        };
+        let others = levels.len() < n_levels as usize;
+        Listed { levels, missing, others }
+    }
+
+    /// What separates two values that do not count as missing. Panics on a nominal column.
+    pub fn threshold(&self, below: u32, above: u32) -> Threshold {
+        let Values::Ordered(ordered, column) = &self.values else { panic!("nominal columns have no threshold") };
+        ordered.threshold_between(column, below, above)
+    }
+}
+
+/// Columns of up to this many levels have a branch for each of them.
+const ALL_LISTED: u32 = 32;
+
+/// The branches of a split by each code, in this order.
+pub(crate) struct Listed {
+    pub levels: Vec<u32>,
+    /// Whether missing values have a branch.
+    pub missing: bool,
+    /// Whether levels that are not listed have one.
+    pub others: bool,
+}
+
+/// All of it.
+pub(crate) struct Table {
+    pub n_cases: usize,
+    pub n_classes: usize,
+    /// Per case.
+    pub classes: Arc<[u32]>,
+    pub weights: Weights,
+    pub columns: Vec<Coded>,
+    pub units: Units,
+    /// Binary digits of the fraction of a case: a whole one has 2^digits.
+    pub digits: u32,
+    /// The mass of all cases, in units.
+    pub total: u64,
+}
+
+impl Table {
+    /// Leaves absent rows out, weighs, imputes and codes. The outer result is the call's, the inner one the budget's.
+    ///
+    /// Complexity: O(n log n) per continuous column.
+    pub fn new(
+        data: &Dataset,
+        params: &Params,
+        budget: &Budget,
+        parallel: bool,
+    ) -> Result<std::result::Result<Self, Stop>> {
+        let (cases, present, units) = weighed(data, params)?;
+        (0..data.columns().len()).try_for_each(|index| data.check_learnable(index, &present))?;
+        let counts = || (0..cases.n_rows()).map(|row| cases.count(row)).collect::<Vec<_>>();
+        let masses = || (0..cases.n_rows()).map(|row| units.mass(&cases, row)).collect::<Vec<_>>();
+        let weights = match (cases.counts(), cases.weights()) {
+            (None, None) => Weights::Unit,
+            (Some(_), None) => Weights::Counts(counts()),
+            _ => Weights::Masses(counts(), masses()),
+        };
+        let total = units.total;
+        let count = match &weights {
+            Weights::Unit => cases.n_rows() as u64,
+            Weights::Counts(counts) | Weights::Masses(counts, _) => counts.iter().sum(),
+        };
+        let Target::Classes(classes) = cases.target() else { panic!("the search checked that the target has classes") };
+        let mass = |case: usize| match &weights {
+            Weights::Unit => 1,
+            Weights::Counts(masses) | Weights::Masses(_, masses) => masses[case],
+        };
+        let n_classes = cases.schema().labels().map_or(0, |labels| labels.len());
+        let code = |index: usize| code(&cases, index, params.missing, (classes, n_classes), &mass, budget);
+        let columns: std::result::Result<Vec<Coded>, Stop> = match parallel {
+            true => (0..cases.columns().len()).into_par_iter().map(code).collect(),
+            false => (0..cases.columns().len()).map(code).collect(),
+        };
+        let bits = 64 - total.max(count).leading_zeros();
+        Ok(columns.map(|columns| Table {
+            n_cases: cases.n_rows(),
+            n_classes,
+            classes: classes.clone(),
+            digits: (62 - bits).min(20),
+            columns,
+            weights,
+            units,
+            total,
+        }))
+    }
+
+    /// The mass of a whole case.
+    #[inline]
+    pub fn mass(&self, case: u32) -> u64 {
+        match &self.weights {
+            Weights::Unit => 1,
+            Weights::Counts(masses) | Weights::Masses(_, masses) => masses[case as usize],
+        }
+    }
+
+    /// How many cases a row stands for.
+    #[inline]
+    pub fn count(&self, case: u32) -> u64 {
+        match &self.weights {
+            Weights::Unit => 1,
+            Weights::Counts(counts) | Weights::Masses(counts, _) => counts[case as usize],
+        }
+    }
+}
+
+/// The rows to learn from, with the weights of their classes in their own, which rows they are, and the unit of mass.
+pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+    let weighted = by_class(data, &params.class_weight)?;
+    let mut present = weighted.cases()?;
+    if params.missing == Missing::Drop {
+        for column in weighted.columns().iter().filter(|column| column.n_missing() > 0) {
+            let is_missing = |row: &usize| column.value(*row, MISSING) == Value::Missing;
+            (0..data.n_rows()).filter(is_missing).for_each(|row| bits::clear(&mut present, row));
+        }
+        if present.iter().all(|&word| word == 0) {
+            return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });
+        }
+    }
+    let rows: Vec<usize> = bits::ones(&present).collect();
+    let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
+    let units = Units::within(&cases, 0.0, MOST_UNITS)?;
+    Ok((cases, present, units))
+}
+
+/// The table with the weights of classes in those of its rows.
+fn by_class(data: &Dataset, class_weight: &ClassWeight) -> Result<Dataset> {
+    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
+    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+    let factors = match class_weight {
+        ClassWeight::Equal => return Ok(data.clone()),
+        ClassWeight::Each(factors) if factors.len() != n_classes => {
+            return Err(Error::InvalidParameter {
+                name: "class_weight",
+                expected: format!("a weight for each of the {n_classes} classes"),
+                got: format!("{} weights", factors.len()),
+            });
+        }
+        ClassWeight::Each(factors) => factors.clone(),
+        ClassWeight::Balanced => {
+            let mut masses = vec![0.0; n_classes];
+            for (row, &class) in classes.iter().enumerate() {
+                masses[class as usize] += data.count(row) as f64 * weight(row);
+            }
+            let (total, present) = (masses.iter().sum::<f64>(), masses.iter().filter(|&&mass| mass > 0.0).count());
+            let factor = |mass: f64| if mass > 0.0 { total / (present as f64 * mass) } else { 1.0 };
+            masses.into_iter().map(factor).collect()
+        }
+    };
+    let weights = classes.iter().enumerate().map(|(row, &class)| weight(row) * factors[class as usize]);
+    Ok(data.with_weights(weights.collect()))
+}
+
+/// Imputes and codes one column of a table without absent rows.
+fn code(
+    cases: &Dataset,
+    index: usize,
+    missing: Missing,
+    (classes, n_classes): (&[u32], usize),
+    mass: &dyn Fn(usize) -> u64,
+    budget: &Budget,
+) -> std::result::Result<Coded, Stop> {
+    let (kind, column) = (&cases.schema().features[index].kind, &cases.columns()[index]);
+    let ticker = &mut Ticker::new(budget);
+    ticker.tick(4 * column.len())?;
+    let is_missing = column.n_missing() > 0;
+    let mut column = column.clone();
+    let mut imputed = None;
+    if is_missing && matches!(missing, Missing::Mean | Missing::ClassMean) {
+        imputed = usual(kind, &column, mass, |_| true);
+        if let Some(overall) = imputed {
+            let by_class: Vec<Value> = match missing {
+                Missing::Mean => vec![overall; n_classes],
+                _ => (0..n_classes as u32)
+                    .map(|class| usual(kind, &column, mass, |case| classes[case] == class).unwrap_or(overall))
+                    .collect(),
+            };
+            column = Arc::new(filled(&column, |case| by_class[classes[case] as usize]));
+        }
+    }
+    let n_levels = kind.levels().len() as u32;
+    let own = is_missing && missing == Missing::Level;
+    let (values, n_codes, ordered) = match kind {
+        Kind::Nominal(_) => (Values::Nominal(column), n_levels, false),
+        _ => {
+            let mut all = vec![0; bits::words(column.len())];
+            bits::set_range(&mut all, 0, column.len());
+            let ordered = Ordered::new(&column, &all, true, ticker)?;
+            let n_values = ordered.n_values() as u32;
+            (Values::Ordered(ordered, column), n_values, true)
+        }
+    };
+    Ok(Coded {
+        ordered,
+        n_codes: n_codes + u32::from(own),
+        own: own.then_some(n_codes),
+        imputed,
+        values,
+        codes: OnceLock::new(),
+    })
+}
+
+/// The mean of a column over some cases, by mass, or its level of greatest mass, ties to the first; `None` without a
+/// value. Means of integers and dates are rounded, since their thresholds are whole.
+fn usual(kind: &Kind, column: &Column, mass: &dyn Fn(usize) -> u64, of: impl Fn(usize) -> bool) -> Option<Value> {
+    let known = (0..column.len()).filter(|&case| of(case)).map(|case| (column.value(case, MISSING), mass(case) as f64));
+    let mean = |number: &dyn Fn(Value) -> f64| {
+        let (sum, total) = known
+            .clone()
+            .filter(|(value, _)| *value != Value::Missing)
+            .fold((0.0, 0.0), |(sum, total), (value, mass)| (sum + mass * number(value), total + mass));
+        (total > 0.0).then_some(sum / total)
+    };
+    match kind {
+        Kind::Continuous(Number::Float) => {
+            // Infinities of both signs have no mean: take the middle of the line.
+            let number = |value| if let Value::Float(x) = value { x } else { 0.0 };
+            mean(&number).map(|x| Value::Float(if x.is_nan() { 0.0 } else { x }))
+        }
+        Kind::Continuous(_) => mean(&|value| if let Value::Integer(x) = value { x as f64 } else { 0.0 })
+            .map(|x| Value::Integer(x.round() as i64)),
+        Kind::Nominal(levels) | Kind::Ordinal(levels) => {
+            let mut masses = vec![0.0; levels.len()];
+            for (value, mass) in known {
+                if let Value::Level(level) = value {
+                    masses[level as usize] += mass;
+                }
+            }
+            let first = |(best, most), (level, &mass): (usize, &f64)| if mass > most { (level, mass) } else { (best, most) };
+            let (level, most) = masses.iter().enumerate().fold((0, 0.0), first);
+            (most > 0.0).then_some(Value::Level(level as u32))
+        }
+    }
+}
+
+/// A column with its missing cells filled.
+fn filled(column: &Column, with: impl Fn(usize) -> Value) -> Column {
+    match column {
+        Column::Floats(values) => Column::Floats(
+            (0..values.len())
+                .map(|case| match (values[case], with(case)) {
+                    (x, Value::Float(mean)) if x.is_nan() => mean,
+                    (x, _) => x,
+                })
+                .collect(),
+        ),
+        Column::Integers { values, missing } => Column::Integers {
+            values: (0..values.len())
+                .map(|case| match with(case) {
+                    Value::Integer(mean) if missing.as_ref().is_some_and(|missing| missing[case]) => mean,
+                    _ => values[case],
+                })
+                .collect(),
+            missing: None,
+        },
+        Column::Levels { codes, .. } => Column::Levels {
+            codes: (0..codes.len())
+                .map(|case| match (codes[case], with(case)) {
+                    (MISSING, Value::Level(level)) => level,
+                    (code, _) => code,
+                })
+                .collect(),
+            unseen: Vec::new(),
+        },
+    }
+}
