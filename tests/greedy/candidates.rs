@@ -63,7 +63,7 @@ pub fn candidates(feature: usize, kind: &Kind, groups: &[Group], n_classes: usiz
                 false => groups.iter().filter_map(level_of).collect(),
             };
             let each = Test::EachLevel { feature };
-            vec![with(if few && !missing { each } else { each_of(feature, listed, missing) }, None)]
+            vec![with(if few && !missing { each } else { Test::EachOf { feature, levels: listed, missing } }, None)]
         }
         (Kind::Nominal(_), NominalSplits::OneVsRest) => groups
             .iter()
@@ -85,18 +85,6 @@ pub fn candidates(feature: usize, kind: &Kind, groups: &[Group], n_classes: usiz
 
 fn with(test: Test, without: Option<usize>) -> Candidate {
     Candidate { test, without }
-}
-
-fn each_of(feature: u32, levels: Vec<u32>, missing: bool) -> Test {
-    unimplemented!("EachOf {feature} {levels:?} {missing}")
-}
-
-pub fn n_branches(test: &Test, n_levels: usize) -> usize {
-    if matches!(test, Test::EachLevel { .. }) { n_levels } else { 2 }
-}
-
-pub fn asks_missing(test: &Test) -> bool {
-    matches!(test, Test::Missing { .. })
 }
 
 /// The sets of groups to try, each with the first group in it.

@@ -9,7 +9,7 @@ use lattree::greedy::{Missing, Params};
 use lattree::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 use crate::amount::Amount;
-use crate::candidates::{Candidate, Group, all_sets, asks_missing, candidates, missing_is_a_level, n_branches, order};
+use crate::candidates::{Candidate, Group, all_sets, candidates, missing_is_a_level, order};
 use crate::cases::Cases;
 use crate::impurity::{Impurity, Masses};
 
@@ -74,7 +74,7 @@ impl<'a> Twin<'a> {
     }
 
     fn n_branches(&self, test: &Test) -> usize {
-        n_branches(test, self.data.schema().features[test.feature() as usize].kind.levels().len())
+        test.n_branches(self.data.schema().features[test.feature() as usize].kind.levels().len())
     }
 
     /// The cases by value; those without one are a group, the last, or left out.
@@ -268,7 +268,7 @@ impl<'a> Twin<'a> {
             (Missing::Mean | Missing::ClassMean, Some(value)) => {
                 (candidate.test.branch(value).expect("the test fits the column"), true)
             }
-            (Missing::Level, _) if comes && !asks_missing(&candidate.test) => {
+            (Missing::Level, _) if comes && !candidate.test.asks_missing() => {
                 (candidate.without.expect("cases without a value have a branch"), true)
             }
             _ => (heaviest(masses), false),
