@@ -22,6 +22,8 @@ mod textbook;
 #[path = "greedy/twin.rs"]
 mod twin;
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::Random;
@@ -29,7 +31,7 @@ use lattree::Result;
 use lattree::budget::Status;
 use lattree::data::{Dataset, Kind};
 use lattree::greedy::{Criterion, Missing, NominalSplits, Outcome, Params, search};
-use lattree::tree::Node;
+use lattree::tree::{Leaf, Node};
 use tables::{random_params, random_table};
 use twin::Twin;
 
@@ -74,6 +76,19 @@ fn for_seeds(default: u64, check: impl Fn(u64) + Sync) {
     });
 }
 
+/// What a node is, roughly.
+fn kind_of(node: &Node) -> String {
+    match node {
+        Node::Leaf(Leaf::Class { empty, .. }) => if *empty { "empty leaf" } else { "leaf" }.into(),
+        Node::Leaf(Leaf::Number { .. }) => panic!("trees of classes"),
+        Node::Split(split) => {
+            let test = format!("{:?}", split.test);
+            let name = test.split(' ').next().expect("a name").to_string();
+            if split.missing { name + ", some without a value" } else { name }
+        }
+    }
+}
+
 const MODES: [Missing; 6] =
     [Missing::Fractional, Missing::Fractional, Missing::Drop, Missing::Mean, Missing::ClassMean, Missing::Level];
 
@@ -102,6 +117,9 @@ fn the_twin_grows_the_same_trees() {
         grown.fetch_add(1, Relaxed);
         split.fetch_add(u64::from(expected.n_nodes() > 0), Relaxed);
         close.fetch_add(u64::from(twin.close.get()), Relaxed);
+        for node in expected.nodes() {
+            *kinds.lock().expect("no panic").entry(kind_of(node)).or_default() += 1;
+        }
         if outcome.tree == expected {
             return;
         }
@@ -111,7 +129,11 @@ fn the_twin_grows_the_same_trees() {
         excused.fetch_add(1, Relaxed);
     });
     let [grown, split, close, excused] = [grown, split, close, excused].map(AtomicU64::into_inner);
+    let kinds = kinds.into_inner().expect("no panic");
     println!("{grown} trees, {split} with a split; in {close} some gains were close, and {excused} then differed");
+    println!("{kinds:?}");
+    // Everything a tree can hold was held by some.
+    assert!(grown < 4_000 || kinds.len() == 13 && kinds.values().all(|&n| n > 20), "{kinds:?}");
     assert!(3 * split + 9 > grown && 100 * close <= grown + 900 && 1000 * excused <= grown + 900);
 }
 

@@ -37,8 +37,15 @@ const ALL_SUBSETS: usize = 12;
 /// Up to so many levels a column has a branch for each, present or not.
 const EACH_LEVEL: usize = 32;
 
-/// `groups` ascend; `Missing` comes last.
-pub fn candidates(feature: usize, kind: &Kind, groups: &[Group], n_classes: usize, params: &Params) -> Vec<Candidate> {
+/// `groups` ascend; `Missing` comes last. `whole`: no case is here in part.
+pub fn candidates(
+    feature: usize,
+    kind: &Kind,
+    groups: &[Group],
+    n_classes: usize,
+    whole: bool,
+    params: &Params,
+) -> Vec<Candidate> {
     let feature = feature as u32;
     if groups.len() < 2 {
         return vec![];
@@ -72,7 +79,7 @@ pub fn candidates(feature: usize, kind: &Kind, groups: &[Group], n_classes: usiz
                 None => with(Test::Missing { feature }, None),
             })
             .collect(),
-        (Kind::Nominal(_), NominalSplits::Subsets) => sets(groups, n_classes, params)
+        (Kind::Nominal(_), NominalSplits::Subsets) => sets(groups, n_classes, whole, params)
             .into_iter()
             .map(|set| {
                 let levels = set.iter().filter_map(|&place| level_of(&groups[place])).collect();
@@ -87,15 +94,18 @@ fn with(test: Test, without: Option<usize>) -> Candidate {
     Candidate { test, without }
 }
 
-/// The sets of groups to try, each with the first group in it.
-fn sets(groups: &[Group], n_classes: usize, params: &Params) -> Vec<Vec<usize>> {
-    // Prefixes are the best sets if the impurity is concave and every set is allowed.
+/// The sets of groups to try, each with the first group in it. `whole`: no case is here in part.
+fn sets(groups: &[Group], n_classes: usize, whole: bool, params: &Params) -> Vec<Vec<usize>> {
+    // Prefixes are the best sets if the impurity is concave and every set is allowed. A set that holds less than one
+    // case is not.
     let concave = params.criterion != Criterion::Gini || params.costs.is_none();
-    let prefixes_suffice = n_classes == 2 && params.min_leaf == 1 && params.min_branch.is_none() && concave;
-    match n_classes {
-        _ if groups.len() <= ALL_SUBSETS && !prefixes_suffice => all_sets(groups.len()),
-        2 => prefixes(groups, 1),
-        _ => (0..n_classes).flat_map(|class| prefixes(groups, class)).collect(),
+    let all_allowed = whole && params.min_leaf == 1 && params.min_branch.is_none_or(|least| least == 1);
+    if n_classes == 2 && concave && all_allowed {
+        prefixes(groups, 1)
+    } else if groups.len() <= ALL_SUBSETS {
+        all_sets(groups.len())
+    } else {
+        (0..n_classes).flat_map(|class| prefixes(groups, class)).collect()
     }
 }
 

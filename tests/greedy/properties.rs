@@ -9,8 +9,11 @@ use crate::tables::{feature, level_names, levels, random_params, random_table, t
 use crate::{MODES, for_seeds, random_problem, run};
 
 /// Lemma 6 of S. Ruggieri, *Complete search for feature selection in decision trees*, JMLR 20, 2019: a tree over some
-/// columns is the tree over any of them that include those it uses. (Not with rows dropped: which are depends on the
-/// columns.)
+/// columns is the tree over any of them that include those it uses.
+///
+/// Not so with rows dropped: which are depends on the columns. Nor with a limit on leaves, unless all splits have two
+/// branches and come in the order of what they are chosen by: a node that stays a leaf because its best split has too many
+/// branches, or too little gain for its ratio, may be split where that column is gone.
 #[test]
 fn columns_that_a_tree_does_not_use_do_not_matter() {
     for_seeds(2_000, |seed| {
@@ -18,7 +21,10 @@ fn columns_that_a_tree_does_not_use_do_not_matter() {
         let missing = *random.pick(&MODES.map(|mode| if mode == Missing::Drop { Missing::Fractional } else { mode }));
         let finite = matches!(missing, Missing::Mean | Missing::ClassMean);
         let data = random_table(&mut random, finite);
-        let params = random_params(&mut random, missing, &data);
+        let mut params = random_params(&mut random, missing, &data);
+        if params.criterion == Criterion::GainRatio || params.nominal_splits == NominalSplits::Multiway {
+            params.max_leaves = None;
+        }
         let Ok(outcome) = run(&data, &params) else { return };
         let used = outcome.tree.features();
         let keep = |(column, _): &(usize, _)| used.contains(&(*column as u32)) || random.chance(40);
@@ -121,6 +127,7 @@ fn a_path_of_20_000_nodes_needs_no_stack() {
         let data = table(columns, 2, classes.clone(), None, None);
         let tree = run(&data, &Params::default()).expect("a good table").tree;
         assert_eq!(tree.n_nodes(), VALUES - 1);
+        println!("depth {}", tree.depth());
         assert!(tree.depth() > VALUES / 4, "{}", tree.depth());
         assert_eq!(tree.predict_codes(&data, 0..VALUES).expect("the same table"), classes);
         assert!(tree.to_text(None).lines().count() >= VALUES);

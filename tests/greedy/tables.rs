@@ -56,7 +56,7 @@ const INTEGERS: [&[i64]; 3] = [
 /// A column of any kind. `finite`: without infinities, of which there is no mean.
 fn random_column(random: &mut Random, name: &str, n_rows: usize, finite: bool) -> (Feature, Column) {
     let missing = *random.pick(&[0, 0, 0, 5, 5, 20, 60, 100]);
-    let n_levels = *random.pick(&[1, 2, 2, 3, 3, 4, 5, 8, 12, 13, 15]);
+    let n_levels = *random.pick(&[1, 2, 2, 3, 3, 4, 5, 8, 12, 13, 15, 40]);
     let n_values = *random.pick(&[1, 2, 3, 5, n_levels, n_levels]);
     let is_missing: Vec<bool> = (0..n_rows).map(|_| random.chance(missing)).collect();
     // Some levels are absent: codes above n_values, and every second one at times.
