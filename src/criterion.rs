@@ -119,7 +119,7 @@ impl Entropy {
     }
 
     /// x log2 x in units.
-    #[inline]
+    #[inline(always)]
     pub fn x_log_x(&self, x: u64) -> i64 {
         match self.table.get(x as usize) {
             Some(&value) => value,
@@ -127,6 +127,7 @@ impl Entropy {
         }
     }
 
+    #[inline(never)]
     fn compute(&self, x: u64) -> i64 {
         if x < 2 {
             return 0;
@@ -140,7 +141,7 @@ impl Entropy {
 }
 
 impl Impurity for Entropy {
-    #[inline]
+    #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         let old = side.masses[class];
         side.masses[class] = old + mass;
@@ -148,7 +149,7 @@ impl Impurity for Entropy {
         side.sum.logs += self.x_log_x(old + mass) - self.x_log_x(old);
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         let old = side.masses[class];
         side.masses[class] = old - mass;
@@ -156,12 +157,12 @@ impl Impurity for Entropy {
         side.sum.logs += self.x_log_x(old - mass) - self.x_log_x(old);
     }
 
-    #[inline]
+    #[inline(always)]
     fn purity(&self, side: &Side) -> i64 {
         side.sum.logs - self.x_log_x(side.total)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pair(&self, first: u64, second: u64) -> i64 {
         self.x_log_x(first) + self.x_log_x(second) - self.x_log_x(first + second)
     }
@@ -254,7 +255,7 @@ impl Fixed {
     }
 
     /// A quotient of at most `most`. Division of floats is exact to the last bit by their standard, on every platform.
-    #[inline]
+    #[inline(always)]
     fn quotient(&self, dividend: f64, divisor: u64) -> i64 {
         if divisor == 0 { 0 } else { (dividend / divisor as f64 * self.unit) as i64 }
     }
@@ -276,7 +277,7 @@ impl Gini {
 }
 
 impl Impurity for Gini {
-    #[inline]
+    #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         let old = u128::from(side.masses[class]);
         side.masses[class] += mass;
@@ -284,7 +285,7 @@ impl Impurity for Gini {
         side.sum.squares += u128::from(mass) * (2 * old + u128::from(mass));
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         let old = u128::from(side.masses[class]);
         side.masses[class] -= mass;
@@ -292,7 +293,7 @@ impl Impurity for Gini {
         side.sum.squares -= u128::from(mass) * (2 * old - u128::from(mass));
     }
 
-    #[inline]
+    #[inline(always)]
     fn purity(&self, side: &Side) -> i64 {
         // The conversion of 128 bits is a call.
         let squares = match u64::try_from(side.sum.squares) {
@@ -302,7 +303,7 @@ impl Impurity for Gini {
         self.0.quotient(squares, side.total)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pair(&self, first: u64, second: u64) -> i64 {
         let square = |x: u64| x as f64 * x as f64;
         self.0.quotient(square(first) + square(second), first + second)
@@ -382,13 +383,13 @@ impl LeafCost {
 }
 
 impl Impurity for LeafCost {
-    #[inline]
+    #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] += mass;
         side.total += mass;
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] -= mass;
         side.total -= mass;
@@ -402,7 +403,7 @@ impl Impurity for LeafCost {
         -((self.costs.leaf(&side.masses).0 >> self.drop) as i64)
     }
 
-    #[inline]
+    #[inline(always)]
     fn pair(&self, first: u64, second: u64) -> i64 {
         if self.unit_costs {
             return -(first.min(second) as i64);
@@ -458,13 +459,13 @@ impl Costs {
 }
 
 impl Impurity for CostGini {
-    #[inline]
+    #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] += mass;
         side.total += mass;
     }
 
-    #[inline]
+    #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] -= mass;
         side.total -= mass;

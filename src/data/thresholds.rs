@@ -51,51 +51,56 @@ fn integer_of(key: u64) -> i64 {
     (key ^ 1 << 63) as i64
 }
 
-/// Sorts cells that are in the order of rows by value: keys of a small range by counting, others in runs that are
-/// merged, so that millions of cells can be interrupted.
+/// Sorts cells that are in the order of rows by value: keys of a small range by counting, a few by comparison, others
+/// digit by digit from the lowest, where digits that all keys share cost nothing. Between the passes it can be
+/// interrupted.
 fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
-    const RUN: usize = 1 << 16;
+    const FEW: usize = 1 << 9;
+    const BITS: u32 = 11;
+    const DIGITS: usize = 64usize.div_ceil(BITS as usize);
     let (low, high) = cells.iter().fold((u64::MAX, 0), |(low, high), &(key, _)| (low.min(key), high.max(key)));
     if high.wrapping_sub(low) < cells.len() as u64 {
-        let mut places = vec![0usize; (high - low) as usize + 2];
-        cells.iter().for_each(|&(key, _)| places[(key - low) as usize + 1] += 1);
-        (1..places.len()).for_each(|i| places[i] += places[i - 1]);
-        let mut sorted = vec![(0, 0); cells.len()];
-        for &(key, row) in &*cells {
-            let place = &mut places[(key - low) as usize];
-            sorted[*place] = (key, row);
-            *place += 1;
-        }
-        *cells = sorted;
+        let mut places = vec![0usize; (high - low) as usize + 1];
+        cells.iter().for_each(|&(key, _)| places[(key - low) as usize] += 1);
+        scatter(cells, &mut Vec::new(), &mut places, |key| (key - low) as usize);
         return ticker.tick(5 * cells.len());
     }
-    for run in cells.chunks_mut(RUN) {
-        run.sort_unstable();
-        ticker.tick(50 * run.len())?;
+    if cells.len() < FEW {
+        cells.sort_unstable();
+        return ticker.tick(50 * cells.len());
     }
-    let mut merged = Vec::with_capacity(cells.len());
-    let mut length = RUN;
-    while length < cells.len() {
-        merged.clear();
-        for pair in cells.chunks(2 * length) {
-            let (mut a, mut b) = pair.split_at(length.min(pair.len()));
-            while let ([first_a, rest_a @ ..], [first_b, rest_b @ ..]) = (a, b) {
-                if first_b < first_a {
-                    merged.push(*first_b);
-                    b = rest_b;
-                } else {
-                    merged.push(*first_a);
-                    a = rest_a;
-                }
-            }
-            merged.extend_from_slice(a);
-            merged.extend_from_slice(b);
-            ticker.tick(4 * pair.len())?;
+    let digit = |key: u64, i: usize| (key >> (i as u32 * BITS)) as usize & ((1 << BITS) - 1);
+    let mut counts = vec![[0usize; 1 << BITS]; DIGITS];
+    for &(key, _) in &*cells {
+        counts.iter_mut().enumerate().for_each(|(i, counts)| counts[digit(key, i)] += 1);
+    }
+    let mut buffer = Vec::new();
+    for (i, counts) in counts.iter_mut().enumerate() {
+        if counts[digit(low, i)] < cells.len() {
+            scatter(cells, &mut buffer, counts, |key| digit(key, i));
+            ticker.tick(5 * cells.len())?;
         }
-        std::mem::swap(cells, &mut merged);
-        length *= 2;
     }
-    Ok(())
+    ticker.tick(5 * cells.len())
+}
+
+/// Brings cells in the order of a digit of their keys, of which `counts` says how often each value occurs; cells of one
+/// value keep their order.
+fn scatter(
+    cells: &mut Vec<(u64, u32)>,
+    buffer: &mut Vec<(u64, u32)>,
+    counts: &mut [usize],
+    digit: impl Fn(u64) -> usize,
+) {
+    let mut place = 0;
+    counts.iter_mut().for_each(|count| place += std::mem::replace(count, place));
+    buffer.resize(cells.len(), (0, 0));
+    for &(key, row) in &*cells {
+        let place = &mut counts[digit(key)];
+        buffer[*place] = (key, row);
+        *place += 1;
+    }
+    std::mem::swap(cells, buffer);
 }
 
 /// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.

@@ -1,9 +1,9 @@
 //! The masses of one column over the cases of a node, in the order of its codes.
 //!
-//! Three ways lead there; the size of the node against the number of codes decides. All give the same masses per code.
+//! Four ways lead there; the size of the node against the number of codes decides. All give the same masses per code.
 
 use super::cases::CaseSet;
-use super::table::{NONE, Table};
+use super::table::{Coded, NONE, Table, Weights};
 
 /// Mass of one class at one code. Several cells may speak of the same code and class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,43 +15,66 @@ pub(crate) struct Cell {
     pub count: u64,
 }
 
-/// Room for the work, kept between nodes.
+/// Cells, and room for the work on them, kept between nodes.
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
+    pub cells: Vec<Cell>,
+    /// Cases per code and class.
+    tallies: Vec<u32>,
     /// (mass, count) per code and class.
     sums: Vec<(u64, u64)>,
     keys: Vec<u64>,
-    /// One more than the position in the node of each case of the table; 0 elsewhere.
+    /// Where the cases of each code begin, then end.
+    ends: Vec<u32>,
+    /// One more than the place in the node of each case of the table; 0 elsewhere.
     places: Vec<u32>,
-    pub cells: Vec<Cell>,
 }
 
 /// Sums per code and class are kept while there are at most this many of them for each case.
 const SUMS_PER_CASE: usize = 3;
+/// Cases are put in buckets, one per code, while there are at most this many of them for each case.
+const BUCKETS_PER_CASE: usize = 2;
 /// The sorted column is filtered if the node has at least one case in this many.
 const FILTER: usize = 10;
 
 impl Cells {
     /// Fills [`Cells::cells`] with the cells of a column, ascending by code. Cases without a value are left out.
     ///
-    /// Complexity: O(cases + codes x classes) by counting, O(rows of the table) by filtering, else
-    /// O(cases log cases).
+    /// Complexity: O(cases + codes x classes) or O(cases + codes) where codes are few, O(rows of the table) where cases
+    /// are many, else O(cases log cases).
     pub fn collect(&mut self, table: &Table, column: usize, node: &CaseSet) {
         self.cells.clear();
         let coded = &table.columns[column];
-        let n = node.cases.len();
-        if coded.n_codes as usize * table.n_classes <= SUMS_PER_CASE * n + 16 {
-            self.count(table, column, node);
+        let (n, n_codes) = (node.cases.len(), coded.n_codes as usize);
+        if n_codes * table.n_classes <= SUMS_PER_CASE * n + 16 {
+            self.count(table, coded, node);
+        } else if n_codes <= BUCKETS_PER_CASE * n + 16 {
+            self.bucket(table, coded, node);
         } else if coded.ordered && coded.own.is_none() && n * FILTER >= table.n_cases {
-            self.filter(table, column, node);
+            self.filter(table, coded, node);
         } else {
-            self.sort(table, column, node);
+            self.sort(table, coded, node);
         }
     }
 
-    fn count(&mut self, table: &Table, column: usize, node: &CaseSet) {
-        let (coded, k) = (&table.columns[column], table.n_classes);
-        let codes = coded.codes();
+    fn count(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
+        let (codes, k) = (coded.codes(), table.n_classes);
+        if matches!(table.weights, Weights::Unit) && node.fractions.is_none() {
+            self.tallies.clear();
+            self.tallies.resize(coded.n_codes as usize * k, 0);
+            for &case in &node.cases {
+                let (code, class) = (codes[case as usize], table.classes[case as usize]);
+                if code != NONE {
+                    self.tallies[code as usize * k + class as usize] += 1;
+                }
+            }
+            for (code, tallies) in (0..).zip(self.tallies.chunks_exact(k)) {
+                for (class, &tally) in (0..).zip(tallies).filter(|(_, tally)| **tally > 0) {
+                    self.cells.push(Cell { code, class, mass: tally.into(), count: tally.into() });
+                }
+            }
+            return;
+        }
         self.sums.clear();
         self.sums.resize(coded.n_codes as usize * k, (0, 0));
         node.each(table, |_, case, mass, count| {
@@ -67,8 +90,25 @@ impl Cells {
         }
     }
 
-    fn sort(&mut self, table: &Table, column: usize, node: &CaseSet) {
-        let codes = table.columns[column].codes();
+    fn bucket(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
+        let codes = coded.codes();
+        self.ends.clear();
+        self.ends.resize(coded.n_codes as usize, 0);
+        let known = |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
+        let known = || node.cases.iter().enumerate().filter_map(known);
+        known().for_each(|(_, code)| self.ends[code as usize] += 1);
+        let mut n = 0;
+        self.ends.iter_mut().for_each(|end| n += std::mem::replace(end, n));
+        self.cells.resize(n as usize, Cell { code: 0, class: 0, mass: 0, count: 0 });
+        for (place, code) in known() {
+            let end = &mut self.ends[code as usize];
+            self.cells[*end as usize] = cell(table, node, code, place);
+            *end += 1;
+        }
+    }
+
+    fn sort(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
+        let codes = coded.codes();
         let known = (0u64..).zip(&node.cases).filter(|&(_, &case)| codes[case as usize] != NONE);
         self.keys.clear();
         self.keys.extend(known.map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place));
@@ -77,10 +117,10 @@ impl Cells {
         self.cells.extend(self.keys.iter().map(cell));
     }
 
-    fn filter(&mut self, table: &Table, column: usize, node: &CaseSet) {
+    fn filter(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
         self.places.resize(table.n_cases, 0);
         (1..).zip(&node.cases).for_each(|(place, &case)| self.places[case as usize] = place);
-        for (case, code) in table.columns[column].in_order() {
+        for (case, code) in coded.in_order() {
             let place = self.places[case as usize] as usize;
             if place > 0 {
                 self.cells.push(cell(table, node, code, place - 1));
@@ -90,6 +130,7 @@ impl Cells {
     }
 }
 
+#[inline]
 fn cell(table: &Table, node: &CaseSet, code: u32, place: usize) -> Cell {
     let case = node.cases[place];
     let (mass, count) = node.weights(table, place);

@@ -16,7 +16,7 @@ use super::cases::CaseSet;
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
 use super::split::{Cut, Found, Known, Rule, Sides};
-use super::table::Table;
+use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{Impurity, Side};
@@ -25,6 +25,9 @@ use crate::criterion::{Impurity, Side};
 const PARALLEL_COLUMNS: usize = 1 << 17;
 /// Cases times columns from which a node is another thread's to take.
 const PARALLEL_NODES: usize = 1 << 13;
+
+/// A column is counted rather than kept sorted if the table has this many cases for each of its codes and classes.
+const COUNTED: usize = 8;
 
 /// A node of a grown tree.
 #[derive(Debug, Clone)]
@@ -109,7 +112,7 @@ impl<'t, I: Impurity> Growth<'t, I> {
     pub fn grow(&self, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
         let is_sorted = |column: &usize| {
             let coded = &self.table.columns[*column];
-            coded.ordered && coded.is_complete() && self.layout.fits(coded.n_codes)
+            coded.ordered && coded.is_complete() && self.layout.fits(coded.n_codes) && !self.is_counted(coded)
         };
         let (sorted, others): (Vec<usize>, Vec<usize>) = (0..self.table.columns.len()).partition(is_sorted);
         let entries = |&column: &usize| (column as u32, self.layout.entries(self.table, column));
@@ -197,6 +200,11 @@ impl<'t, I: Impurity> Growth<'t, I> {
             fresh = self.split(task, column, cut, &mut room);
         }
         self.give_back(room);
+    }
+
+    /// Whether a column has so few values that counting beats a sorted column at large nodes.
+    fn is_counted(&self, coded: &Coded) -> bool {
+        coded.n_codes as usize * self.table.n_classes * COUNTED <= self.table.n_cases
     }
 
     fn rule(&self, task: &Task) -> &Rule<I> {
