@@ -103,7 +103,8 @@ fn random_problem(seed: u64) -> (Dataset, Params) {
 
 #[test]
 fn the_twin_grows_the_same_trees() {
-    let (grown, split, close, excused) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    let [grown, split, close, excused] = [0; 4].map(AtomicU64::new);
+    let kinds: Mutex<BTreeMap<String, u64>> = Mutex::default();
     for_seeds(5_000, |seed| {
         let (data, params) = random_problem(seed);
         let outcome = run(&data, &params);
