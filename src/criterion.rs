@@ -190,54 +190,52 @@ impl Impurity for Entropy {
     }
 }
 
-/// log2(1 + i/128), 63 binary digits.
-const LOGS: [u64; 128] = {
-    let mut logs = [0; 128];
+/// Numbers in [1, 2) are looked up by this many binary digits.
+const STEP: u32 = 11;
+
+/// For i < 2^11: log2(1 + i/2^11), 63 binary digits, and 2^64/(2^11 + i).
+static LOGS: [(u64, u64); 1 << STEP] = {
+    let mut logs = [(0, 0); 1 << STEP];
     let mut i = 0;
-    while i < 128 {
+    while i < 1 << STEP {
         // Digit by digit: squaring doubles the logarithm, and its integer part is the next digit.
-        let mut z = (128 + i as u64) << 56; // 63 digits after the point, in [1, 2)
+        let mut z = ((1 << STEP) + i as u64) << (63 - STEP); // 63 digits after the point, in [1, 2)
         let mut bit = 63;
         while bit > 0 {
             bit -= 1;
             let square = z as u128 * z as u128; // 126 digits after the point, in [1, 4)
             if square >> 127 == 1 {
-                logs[i] |= 1 << bit;
+                logs[i].0 |= 1 << bit;
                 z = (square >> 64) as u64;
             } else {
                 z = (square >> 63) as u64;
             }
         }
+        logs[i].1 = ((1u128 << 64) / ((1 << STEP) + i as u128)) as u64;
         i += 1;
     }
     logs
 };
 
-/// 1/(j ln 2) for j = 1, ..., 8, 63 binary digits.
-const SERIES: [u64; 8] = {
-    // 1/ln 2 = log2 e
-    const LOG2_E: u128 = 0xb8aa_3b29_5c17_f0bc; // 63 digits after the point
-    let mut series = [0; 8];
-    let mut j = 0;
-    while j < 8 {
-        series[j] = (LOG2_E / (j as u128 + 1)) as u64;
-        j += 1;
-    }
-    series
+/// 1/(j ln 2) for j = 1, ..., 5, 63 binary digits.
+const SERIES: [u64; 5] = {
+    const LOG2_E: u64 = 0xb8aa_3b29_5c17_f0bc; // 1/ln 2 = log2 e
+    [LOG2_E, LOG2_E / 2, LOG2_E / 3, LOG2_E / 4, LOG2_E / 5]
 };
 
 /// log2 x for x >= 1, 60 binary digits after the point, wrong by a few of the last at most. Integers only.
+#[inline]
 fn log2(x: u64) -> u128 {
+    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
     let exponent = 63 - x.leading_zeros();
     let normal = x << x.leading_zeros(); // in [2^63, 2^64)
-    let i = (normal >> 56) & 127;
-    // normal / 2^63 = (1 + i/128) (1 + r), and r < 1/128 has 64 digits.
-    let r = ((normal & ((1 << 56) - 1)) << 8) / (128 + i);
-    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
-    // log2(1 + r) = r/ln 2 - r^2/(2 ln 2) + ..., by Horner's rule; the next term is below 2^-65.
-    let sum = SERIES.iter().rev().fold(0, |sum, &factor| factor - times(r, sum));
-    let fraction = LOGS[i as usize] + times(r, sum);
-    (u128::from(exponent) << 60) + u128::from(fraction >> 3)
+    let (log, reciprocal) = LOGS[(normal >> (63 - STEP)) as usize & ((1 << STEP) - 1)];
+    // normal / 2^63 = (1 + i/2^11) (1 + r), and r < 2^-11 has 64 digits.
+    let r = times(normal << (STEP + 1), reciprocal);
+    // log2(1 + r) = r/ln 2 - r^2/(2 ln 2) + ..., by Horner's rule; the next term is below 2^-67.
+    let [a, b, c, d, e] = SERIES;
+    let sum = a - times(r, b - times(r, c - times(r, d - times(r, e))));
+    (u128::from(exponent) << 60) + u128::from((log + times(r, sum)) >> 3)
 }
 
 /// Quotients are in units of 2^-digits.
@@ -489,5 +487,28 @@ impl Impurity for CostGini {
 
     fn unit(&self) -> f64 {
         self.costs.per_one * self.fixed.unit / 2f64.powi(self.drop as i32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The binary digits of log2 x by squaring, 100 of them, in floats of two words: slow, and by another way.
+    fn slow_log2(x: u64) -> f64 {
+        (x as f64).log2()
+    }
+
+    #[test]
+    fn logarithms() {
+        for x in (1..3000).chain((0..62).flat_map(|i| [1 << i, (1 << i) + 1, (3 << i) / 2, (1 << (i + 1)) - 1])) {
+            let got = log2(x) as f64 / (1u64 << 60) as f64;
+            assert!((got - slow_log2(x)).abs() < 1e-14, "{x}: {got} {}", slow_log2(x));
+        }
+        // Of powers they are exact but for the last digits.
+        for (base, power) in [(3u64, 4), (5, 3), (7, 5), (10, 6), (1001, 2)] {
+            let (one, all) = (log2(base) * u128::from(power as u32), log2(base.pow(power)));
+            assert!(one.abs_diff(all) < 64, "{base}^{power}: {one} {all}");
+        }
     }
 }
