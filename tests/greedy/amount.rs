@@ -123,7 +123,7 @@ impl Amount {
     }
 }
 
-/// The exponents of pairwise coprime numbers of the same product: b^e x^f = (b/g)^e (x/g)^f g^(e + f) for g = gcd(b, x).
+/// The exponents of pairwise coprime numbers of the same product: b^f x^e = (b/g)^f (x/g)^e g^(e + f), g = gcd(b, x).
 fn coprime(powers: impl Iterator<Item = (u128, Vec<BigInt>)>) -> Vec<Vec<BigInt>> {
     let mut todo: Vec<(u128, Vec<BigInt>)> = powers.collect();
     let mut base: Vec<(u128, Vec<BigInt>)> = Vec::new();

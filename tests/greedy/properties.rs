@@ -1,7 +1,7 @@
-//! What holds for every table: over fewer columns, for more threads, for counts, and for trees as deep as a table is long.
+//! What holds for every table: over fewer columns, for more threads, for counts, for trees as deep as a table is long.
 
 use lattree::data::{Column, Dataset, Kind, Number};
-use lattree::greedy::{Criterion, Missing, NominalSplits, Params};
+use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Tree;
 
 use crate::common::Random;
@@ -12,8 +12,8 @@ use crate::{MODES, for_seeds, random_problem, run};
 /// columns is the tree over any of them that include those it uses.
 ///
 /// Not so with rows dropped: which are depends on the columns. Nor with a limit on leaves, unless all splits have two
-/// branches and come in the order of what they are chosen by: a node that stays a leaf because its best split has too many
-/// branches, or too little gain for its ratio, may be split where that column is gone.
+/// branches and come in the order of what they are chosen by: a node that stays a leaf because its best split has too
+/// many branches, or less gain than its ratio promised, may be split where that column is gone.
 #[test]
 fn columns_that_a_tree_does_not_use_do_not_matter() {
     for_seeds(2_000, |seed| {
@@ -135,4 +135,24 @@ fn a_path_of_20_000_nodes_needs_no_stack() {
     };
     let thread = std::thread::Builder::new().stack_size(512 << 10).spawn(whole).expect("a thread");
     thread.join().expect("no panic, no overflow");
+}
+
+#[test]
+fn calls_that_are_wrong_are_refused() {
+    let values = Column::Integers { values: vec![1, 2], missing: None };
+    let of = |weights| {
+        table(vec![(feature("x", Kind::Continuous(Number::Integer)), values.clone())], 2, vec![0, 1], None, weights)
+    };
+    let grows = |data: &Dataset, params: Params| run(data, &params).is_ok();
+    let each = |weights: &[f64]| Params { class_weight: ClassWeight::Each(weights.to_vec()), ..Params::default() };
+    let costs = |n: usize| Params { costs: Some(vec![vec![0.0; n]; n]), ..Params::default() };
+    assert!(grows(&of(None), Params::default()) && grows(&of(None), each(&[1.0, 0.0])) && grows(&of(None), costs(2)));
+    assert!(
+        !grows(&of(None), each(&[1.0])) && !grows(&of(None), each(&[1.0; 3])) && !grows(&of(None), each(&[0.0; 2]))
+    );
+    assert!(!grows(&of(None), costs(1)) && !grows(&of(None), costs(3)));
+    assert!(!grows(&of(Some(vec![0.0, 0.0])), Params::default()) && !grows(&of(None).take(&[]), Params::default()));
+    let unseen = Column::Levels { codes: vec![0, 1], unseen: vec!["new".into()] };
+    let columns = vec![(feature("x", Kind::Nominal(level_names(1))), unseen)];
+    assert!(!grows(&table(columns, 2, vec![0, 1], None, None), Params::default()));
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Value};
 use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Unseen;
 
@@ -56,7 +56,7 @@ const INTEGERS: [&[i64]; 3] = [
 /// A column of any kind. `finite`: without infinities, of which there is no mean.
 fn random_column(random: &mut Random, name: &str, n_rows: usize, finite: bool) -> (Feature, Column) {
     let missing = *random.pick(&[0, 0, 0, 5, 5, 20, 60, 100]);
-    let n_levels = *random.pick(&[1, 2, 2, 3, 3, 4, 5, 8, 12, 13, 15, 40]);
+    let n_levels = *random.pick(&[1, 2, 2, 3, 3, 4, 5, 8, 12, 13, 15, 40, 40]);
     let n_values = *random.pick(&[1, 2, 3, 5, n_levels, n_levels]);
     let is_missing: Vec<bool> = (0..n_rows).map(|_| random.chance(missing)).collect();
     // Some levels are absent: codes above n_values, and every second one at times.
@@ -137,11 +137,11 @@ fn factors(random: &mut Random, n: usize, palette: &[f64]) -> Vec<f64> {
 /// Parameters of all kinds, but for what is missing.
 pub fn random_params(random: &mut Random, missing: Missing, data: &Dataset) -> Params {
     let n_classes = data.schema().labels().expect("classes").len();
-    let class_weight = match random.below(6) {
+    let class_weight = match random.below(8) {
         // Powers of two: weights of few digits stay so.
         0 => ClassWeight::Each(factors(random, n_classes, &[0.25, 0.5, 1.0, 2.0, 8.0])),
         1 => ClassWeight::Each(factors(random, n_classes, &[0.0, 1.0, 1.0, 4.0, 4.0])),
-        2 if missing != Missing::Drop && balances(data, n_classes) => ClassWeight::Balanced,
+        2 | 3 if balances(data, n_classes, missing == Missing::Drop) => ClassWeight::Balanced,
         _ => ClassWeight::Equal,
     };
     let costs = random.chance(25).then(|| {
@@ -189,10 +189,11 @@ pub fn random_params(random: &mut Random, missing: Missing, data: &Dataset) -> P
 }
 
 /// Whether balanced weights are of few binary digits: what they are otherwise depends on how sums round.
-fn balances(data: &Dataset, n_classes: usize) -> bool {
+fn balances(data: &Dataset, n_classes: usize, drop: bool) -> bool {
     let Target::Classes(classes) = data.target() else { return false };
     let mut masses = vec![0.0; n_classes];
-    for (row, &class) in classes.iter().enumerate() {
+    let lacks = |row: usize| data.columns().iter().any(|column| column.value(row, u32::MAX) == Value::Missing);
+    for (row, &class) in classes.iter().enumerate().filter(|&(row, _)| !(drop && lacks(row))) {
         masses[class as usize] += data.count(row) as f64 * data.weights().map_or(1.0, |weights| weights[row]);
     }
     let n_present = masses.iter().filter(|&&mass| mass > 0.0).count() as f64;

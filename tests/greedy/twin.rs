@@ -1,5 +1,5 @@
-//! A second mind for the greedy trees: grows them from the words of `lattree::greedy`, recounts everything from the rows
-//! at every node, rounds nothing, and is as slow as that is. It shares no code with the library's growth.
+//! A second mind for the greedy trees: grows them from the words of `lattree::greedy`, recounts everything from the
+//! rows at every node, rounds nothing, and is as slow as that is. It shares no code with the library's growth.
 
 use std::cell::Cell;
 use std::cmp::Ordering;
