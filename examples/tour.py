@@ -12,6 +12,8 @@ from lattree import (
     Binarizer,
     Dataset,
     Feature,
+    GreedyResult,
+    GreedyTreeSearch,
     OptimalResult,
     OptimalTreeSearch,
     Progress,
@@ -93,6 +95,32 @@ reports: list[Progress] = []
 hard = OptimalTreeSearch(max_depth=8, time_limit=0.4).run(datasets.load("ionosphere"), progress=reports.append)
 assert (hard.status, 0 <= hard.lower_bound <= hard.objective) == ("time_limit", True)
 assert all(r.seconds > 0 and r.nodes >= 0 and 0 <= r.lower_bound <= (r.objective or 351) for r in reports)
+
+# A greedy search, every parameter spelled out: at each node the best split, and no way back.
+grower = GreedyTreeSearch(
+    criterion="gini",
+    min_cases=2,
+    min_branch=None,
+    min_leaf=1,
+    max_depth=3,
+    min_gain=0.01,
+    max_leaves=4,
+    nominal_splits="multiway",
+    missing="fractional",
+    class_weight={True: 2},
+    costs=[[0, 1], [3, 0]],
+    unseen="majority",
+    time_limit=60.0,
+    threads=1,
+)
+grown: GreedyResult = grower.run(data, on_interrupt="return")
+assert (grown.status, grown.tree.depth <= 3, grown.tree.n_leaves <= 4, grown.seconds > 0) == (
+    "complete",
+    True,
+    True,
+    True,
+)
+grower.cancel()
 
 # Trees print, export, come back, and predict in the values of the target.
 tree: Tree = result.tree

@@ -137,7 +137,6 @@ impl Entropy {
         let drop = 60 - self.digits;
         ((product >> (drop - 1)) as i64 + 1) >> 1
     }
-
 }
 
 impl Impurity for Entropy {
@@ -226,7 +225,7 @@ const SERIES: [u64; 5] = {
 /// log2 x for x >= 1, 60 binary digits after the point, wrong by a few of the last at most. Integers only.
 #[inline]
 fn log2(x: u64) -> u128 {
-    let times = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> 64) as u64;
+    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
     let exponent = 63 - x.leading_zeros();
     let normal = x << x.leading_zeros(); // in [2^63, 2^64)
     let (log, reciprocal) = LOGS[(normal >> (63 - STEP)) as usize & ((1 << STEP) - 1)];
@@ -507,7 +506,7 @@ mod tests {
         }
         // Of powers they are exact but for the last digits.
         for (base, power) in [(3u64, 4), (5, 3), (7, 5), (10, 6), (1001, 2)] {
-            let (one, all) = (log2(base) * u128::from(power as u32), log2(base.pow(power)));
+            let (one, all) = (log2(base) * u128::from(power), log2(base.pow(power)));
             assert!(one.abs_diff(all) < 64, "{base}^{power}: {one} {all}");
         }
     }

@@ -1,4 +1,4 @@
-"""Decision trees that are provably optimal, explained in the words of your own columns.
+"""Decision trees, provably optimal or greedy, explained in the words of your own columns.
 
 >>> import lattree
 >>> data = lattree.datasets.load("iris")
@@ -14,6 +14,8 @@ from lattree._core import (
     DataError,
     Dataset,
     Feature,
+    GreedyResult,
+    GreedyTreeSearch,
     LattreeError,
     OptimalResult,
     OptimalTreeSearch,
@@ -32,6 +34,8 @@ __all__ = [
     "DataError",
     "Dataset",
     "Feature",
+    "GreedyResult",
+    "GreedyTreeSearch",
     "LattreeError",
     "OptimalResult",
     "OptimalTreeSearch",

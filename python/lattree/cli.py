@@ -1,4 +1,4 @@
-"""The command line: optimal trees from a file, without writing Python.
+"""The command line: trees from a file, optimal or greedy, without writing Python.
 
 Results go to stdout; summaries, progress and errors to stderr. Exit codes: 0 done, also when a limit was met (the
 summary says so); 2 the call or the data are wrong; 130 interrupted, after printing the best tree so far.
@@ -23,7 +23,7 @@ from lattree._readers import read_csv, read_ipc, read_parquet
 
 app = typer.Typer(
     name="lattree",
-    help="Decision trees that are provably optimal, in the words of your own columns.",
+    help="Decision trees, provably optimal or greedy, in the words of your own columns.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -41,6 +41,11 @@ Source = Annotated[str, typer.Argument(metavar="FILE|NAME", help="CSV, TSV, Parq
 Target = Annotated[str | None, typer.Option(help="Column to predict; bundled tables know theirs.")]
 Nominal = Annotated[list[str] | None, typer.Option(metavar="COL", help="Take COL as names, not numbers. Repeatable.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Leave COL out. Repeatable.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; default: those available.")]
+Text = Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")]
+Json = Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")]
+Dot = Annotated[bool, typer.Option("--dot", help="Print the tree for Graphviz.")]
 
 
 class Thresholds(str, Enum):
@@ -50,6 +55,39 @@ class Thresholds(str, Enum):
     all = "all"
     quantile = "quantile"
     mdlp = "mdlp"
+
+
+class Criterion(str, Enum):
+    """How greedy splits are judged."""
+
+    information_gain = "information_gain"
+    gain_ratio = "gain_ratio"
+    gini = "gini"
+    error = "error"
+
+
+class NominalSplits(str, Enum):
+    """How nominal columns are split."""
+
+    multiway = "multiway"
+    one_vs_rest = "one_vs_rest"
+    subsets = "subsets"
+
+
+class Missing(str, Enum):
+    """What becomes of missing values."""
+
+    fractional = "fractional"
+    drop = "drop"
+    mean = "mean"
+    class_mean = "class_mean"
+    level = "level"
+
+
+class ClassWeight(str, Enum):
+    """How much the cases of each class matter."""
+
+    balanced = "balanced"
 
 
 def _print_version(wanted: bool) -> None:
@@ -65,7 +103,7 @@ Version = Annotated[
 
 @app.callback()
 def common(version: Version = False) -> None:
-    """Decision trees that are provably optimal, in the words of your own columns."""
+    """Decision trees, provably optimal or greedy, in the words of your own columns."""
 
 
 @app.command()
@@ -80,19 +118,16 @@ def optimal(
     max_thresholds: Annotated[int | None, typer.Option(help="Most cuts offered per column.")] = None,
     nominal: Nominal = None,
     drop: Drop = None,
-    time_limit: Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")] = None,
-    threads: Annotated[int | None, typer.Option(help="Threads; default: those available.")] = None,
-    text: Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")] = False,
-    json: Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")] = False,
-    dot: Annotated[bool, typer.Option("--dot", help="Print the tree for Graphviz.")] = False,
+    time_limit: TimeLimit = None,
+    threads: Threads = None,
+    text: Text = False,
+    json: Json = False,
+    dot: Dot = False,
 ) -> None:
     """Find a tree with the fewest training errors, and prove it."""
-    if text + json + dot > 1:
-        raise typer.BadParameter("--text, --json and --dot exclude each other")
+    write = _writer(text, json, dot)
     with _user_errors():
-        data = _load(source, target, nominal, drop)
-        if data.schema.target is None:
-            raise ValueError(f"--target is needed for a file; its columns are {list_names(data.schema.feature_names)}")
+        data = _load_to_learn(source, target, nominal, drop)
         search = lattree.OptimalTreeSearch(
             max_depth=max_depth,
             max_nodes=max_nodes,
@@ -104,16 +139,59 @@ def optimal(
         )
         with _progress() as progress:
             result = search.run(data, progress=progress, on_interrupt="return")
-        tree = result.tree
-        typer.echo((tree.to_json() if json else tree.to_dot() if dot else tree.to_text()).rstrip("\n"))
+        write(result.tree)
     offered = "" if result.exact_thresholds else ", over the thresholds offered"
-    typer.echo(
-        f"status {result.status}{offered}; objective {_number(result.objective)}, "
-        f"lower bound {_number(result.lower_bound)}, {result.seconds:.2f} s",
-        err=True,
+    _summarize(
+        result,
+        f"{offered}; objective {_number(result.objective)}, lower bound {_number(result.lower_bound)}",
     )
-    if result.status == "interrupted":
-        raise typer.Exit(130)
+
+
+@app.command()
+def greedy(
+    source: Source,
+    target: Target = None,
+    criterion: Annotated[Criterion, typer.Option(help="What makes a split good.")] = Criterion.information_gain,
+    min_cases: Annotated[int, typer.Option(help="Fewest cases in a node that is split.")] = 2,
+    min_branch: Annotated[int | None, typer.Option(help="Fewest cases in two branches of a split.")] = None,
+    min_leaf: Annotated[int, typer.Option(help="Fewest cases in a leaf.")] = 1,
+    max_depth: Annotated[int | None, typer.Option(help="Longest path from root to leaf, in tests.")] = None,
+    min_gain: Annotated[float, typer.Option(help="Least gain of a split, per case.")] = 0.0,
+    max_leaves: Annotated[int | None, typer.Option(help="Most leaves; the best splits come first.")] = None,
+    nominal_splits: Annotated[NominalSplits, typer.Option(help="Splits of nominal columns.")] = NominalSplits.multiway,
+    missing: Annotated[Missing, typer.Option(help="What becomes of missing values.")] = Missing.fractional,
+    class_weight: Annotated[ClassWeight | None, typer.Option(help="All classes matter the same in total.")] = None,
+    nominal: Nominal = None,
+    drop: Drop = None,
+    time_limit: TimeLimit = None,
+    threads: Threads = None,
+    text: Text = False,
+    json: Json = False,
+    dot: Dot = False,
+) -> None:
+    """Grow a tree from the root, split by split, as C4.5 and CART do."""
+    write = _writer(text, json, dot)
+    with _user_errors():
+        data = _load_to_learn(source, target, nominal, drop)
+        search = lattree.GreedyTreeSearch(
+            criterion=criterion.value,
+            min_cases=min_cases,
+            min_branch=min_branch,
+            min_leaf=min_leaf,
+            max_depth=max_depth,
+            min_gain=min_gain,
+            max_leaves=max_leaves,
+            nominal_splits=nominal_splits.value,
+            missing=missing.value,
+            class_weight=None if class_weight is None else class_weight.value,
+            time_limit=time_limit,
+            threads=threads,
+        )
+        result = search.run(data, on_interrupt="return")
+        tree = result.tree
+        write(tree)
+        wrong = (tree.predict(data) != data.target).sum()
+    _summarize(result, f"; nodes {tree.n_nodes}, leaves {tree.n_leaves}, depth {tree.depth}, training errors {wrong}")
 
 
 @app.command()
@@ -155,6 +233,30 @@ def _load(source: str, target: str | None, nominal: list[str] | None, drop: list
         return lattree.Dataset(datasets.load_frame(source), datasets.TARGET if target is None else target, **options)
     bundled = list_names(datasets.names())
     raise FileNotFoundError(f"there is no file {source!r} and no bundled table of that name; bundled are {bundled}")
+
+
+def _load_to_learn(
+    source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None
+) -> lattree.Dataset:
+    data = _load(source, target, nominal, drop)
+    if data.schema.target is None:
+        raise ValueError(f"--target is needed for a file; its columns are {list_names(data.schema.feature_names)}")
+    return data
+
+
+def _writer(text: bool, json: bool, dot: bool) -> Callable[[lattree.Tree], None]:
+    """Return what prints a tree in the form asked for."""
+    if text + json + dot > 1:
+        raise typer.BadParameter("--text, --json and --dot exclude each other")
+    form = lattree.Tree.to_json if json else lattree.Tree.to_dot if dot else lattree.Tree.to_text
+    return lambda tree: typer.echo(form(tree).rstrip("\n"))
+
+
+def _summarize(result: lattree.OptimalResult | lattree.GreedyResult, found: str) -> None:
+    """Print the line that says how a search ended, and exit with its code if that was by Ctrl-C."""
+    typer.echo(f"status {result.status}{found}, {result.seconds:.2f} s", err=True)
+    if result.status == "interrupted":
+        raise typer.Exit(130)
 
 
 @contextlib.contextmanager

@@ -295,9 +295,7 @@ impl Dataset {
                 let level = unseen[codes[row] as usize - levels.len()].clone();
                 Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(levels) })
             }
-            (Kind::Continuous(number), column)
-                if (*number == Number::Float) != matches!(column, Column::Floats(_)) =>
-            {
+            (Kind::Continuous(number), column) if (*number == Number::Float) != matches!(column, Column::Floats(_)) => {
                 let name = |floats| if floats { "floats" } else { "integers" };
                 let floats = *number == Number::Float;
                 Err(Error::WrongKind {

@@ -8,9 +8,8 @@ pub mod schema;
 pub mod split;
 mod thresholds;
 
-
 pub use binarize::{Binarizer, Nominal, OwnTests, Thresholds};
 pub use binary::BinaryTable;
-pub(crate) use thresholds::Ordered;
 pub use dataset::{Column, Dataset, Target, Value};
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
+pub(crate) use thresholds::Ordered;

@@ -14,9 +14,7 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
     let feature = *feature;
     let two = vec![Some(0), Some(1)];
     match cut {
-        Cut::AtMost { below, above } => {
-            (Test::AtMost { feature, threshold: coded.threshold(*below, *above) }, two)
-        }
+        Cut::AtMost { below, above } => (Test::AtMost { feature, threshold: coded.threshold(*below, *above) }, two),
         Cut::Is(code) if Some(*code) == coded.own => (Test::Missing { feature }, two),
         Cut::Is(level) => (Test::Is { feature, level: *level }, two),
         Cut::In(codes) => {
@@ -58,13 +56,7 @@ fn policies(params: &Params) -> Policies {
 }
 
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
-pub(super) fn finish(
-    data: &Dataset,
-    table: &Table,
-    params: &Params,
-    costs: &Costs,
-    grown: &[Grown],
-) -> Result<Tree> {
+pub(super) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
     let value = |mass: u64, whole: bool| {
         let value = table.units.value(mass);
         if whole { value } else { value / f64::from(1u32 << table.digits) }

@@ -86,7 +86,6 @@ struct Task<'t> {
 struct Room {
     cells: Cells,
     sides: Sides,
-    cuts: Vec<(u32, u32)>,
     buffer: Vec<Entry>,
     goes_right: Vec<u64>,
     branches: Vec<u32>,
@@ -94,7 +93,13 @@ struct Room {
 }
 
 impl<'t, I: Impurity> Growth<'t, I> {
-    pub fn new(table: &'t Table, rules: [Rule<I>; 2], max_depth: Option<u64>, budget: &'t Budget, threads: usize) -> Self {
+    pub fn new(
+        table: &'t Table,
+        rules: [Rule<I>; 2],
+        max_depth: Option<u64>,
+        budget: &'t Budget,
+        threads: usize,
+    ) -> Self {
         Growth {
             table,
             rules,
@@ -237,8 +242,8 @@ impl<'t, I: Impurity> Growth<'t, I> {
         }
         let rule = self.rule(task);
         let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room| {
-            let known = Known { side: &task.side, node_mass: task.side.total };
-            let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides, &mut room.cuts);
+            let known = Known { side: &task.side, count: task.count, node_mass: task.side.total };
+            let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides);
             found.map(|found| (*column, found))
         };
         let of_cells = |&column: &u32, room: &mut Room| {
@@ -262,7 +267,8 @@ impl<'t, I: Impurity> Growth<'t, I> {
         }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
         let perfect = rule.impurity.perfect(&task.side).filter(|_| !rule.ratio);
-        let is_perfect = |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
+        let is_perfect =
+            |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
         let mut best = None;
         for live in &task.orders {
             best = better(best, of_order(live, room));
@@ -337,8 +343,8 @@ impl<'t, I: Impurity> Growth<'t, I> {
             count += self.table.count(orders::case(entry));
         }
         let others = task.side.masses.iter().zip(&masses).map(|(all, part)| all - part).collect();
-        let small = self.branch(task, masses, count, small.len());
-        let large = self.branch(task, others, task.count - count, large.len());
+        let small = self.branch(task, true, masses, count, small.len());
+        let large = self.branch(task, true, others, task.count - count, large.len());
         let mut branches = if left.len() <= right.len() { [small, large] } else { [large, small] };
         if !task.others.is_empty() {
             let goes_right = |case: &&u32| bits::get(&room.goes_right, **case as usize);
@@ -365,21 +371,19 @@ impl<'t, I: Impurity> Growth<'t, I> {
         }
         let branch = |part: CaseSet| {
             let (masses, count) = part.masses(self.table);
-            let mut branch = self.branch(task, masses, count, part.cases.len());
-            branch.whole = part.fractions.is_none();
-            branch.side = self.rule(&branch).impurity.side(std::mem::take(&mut branch.side.masses));
+            let mut branch = self.branch(task, part.fractions.is_none(), masses, count, part.cases.len());
             branch.set = part;
             branch
         };
         parts.into_iter().map(branch).collect()
     }
 
-    fn branch(&self, task: &Task<'t>, masses: Vec<u64>, count: u64, rows: usize) -> Task<'t> {
+    fn branch(&self, task: &Task<'t>, whole: bool, masses: Vec<u64>, count: u64, rows: usize) -> Task<'t> {
         Task {
             id: 0,
             depth: task.depth + 1,
-            side: self.rule(task).impurity.side(masses),
-            whole: task.whole,
+            side: self.rules[usize::from(!whole)].impurity.side(masses),
+            whole,
             count,
             rows,
             orders: Vec::new(),

@@ -36,6 +36,7 @@ mod cases;
 mod cells;
 mod finish;
 mod growth;
+mod mean;
 mod orders;
 mod split;
 mod table;
@@ -48,8 +49,8 @@ use crate::error::{Error, Result};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
 use growth::{Grown, Growth};
-use table::Table;
 pub use table::MOST_UNITS;
+use table::Table;
 
 /// How nominal columns are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -150,7 +151,8 @@ impl Params {
     /// Checks every parameter, so that growth starts only with ones that make sense. What depends on the classes of a
     /// table is checked when there is one.
     pub fn checked(self) -> Result<Checked> {
-        let invalid = |name, expected: &str, got: String| Error::InvalidParameter { name, expected: expected.into(), got };
+        let invalid =
+            |name, expected: &str, got: String| Error::InvalidParameter { name, expected: expected.into(), got };
         for (name, value) in [("min_cases", self.min_cases), ("min_leaf", self.min_leaf)] {
             if value == 0 {
                 return Err(invalid(name, "at least 1", "0".into()));
@@ -198,6 +200,14 @@ impl Checked {
     pub fn budget(&self) -> Budget {
         Budget::new(self.0.limits)
     }
+
+    /// How many threads growth on a table uses: one if it is small.
+    pub fn threads_on(&self, data: &Dataset) -> usize {
+        match data.n_rows() * data.columns().len() {
+            cells if cells < PARALLEL_CELLS => 1,
+            _ => threads::resolve(self.0.threads),
+        }
+    }
 }
 
 /// What growth came to.
@@ -218,7 +228,7 @@ pub struct Outcome {
 /// # Errors
 /// If the target has no classes, no row is present, `class_weight` or `costs` do not fit the classes, or a level is
 /// unseen by the schema.
-pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outcome> {
+pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outcome> {
     let needs = |got| Error::WrongTarget { search: "GreedyTreeSearch", needs: "classes", got };
     match data.target() {
         Target::Classes(_) => {}
@@ -227,7 +237,7 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outco
         }
         Target::None => return Err(needs("absent (name it when you make the dataset)")),
     }
-    let params = &params.0;
+    let params = checked.params();
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
     let costs = match &params.costs {
         None => Costs::errors(n_classes),
@@ -241,10 +251,7 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outco
             });
         }
     };
-    let threads = match data.n_rows() * data.columns().len() {
-        cells if cells < PARALLEL_CELLS => 1,
-        _ => threads::resolve(params.threads),
-    };
+    let threads = checked.threads_on(data);
     threads::with_pool(threads, |threads| {
         let table = match Table::new(data, params, budget, threads > 1)? {
             Ok(table) => table,
@@ -263,19 +270,14 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget) -> Result<Outco
 const PARALLEL_CELLS: usize = 1 << 15;
 
 /// Chooses the impurity, once for whole cases and once for parts of them.
-fn grow(
-    table: &Table,
-    params: &Params,
-    costs: &Costs,
-    budget: &Budget,
-    threads: usize,
-) -> (Vec<Grown>, Option<Stop>) {
+fn grow(table: &Table, params: &Params, costs: &Costs, budget: &Budget, threads: usize) -> (Vec<Grown>, Option<Stop>) {
     let most = [table.total, table.total << table.digits];
     let n_classes = table.n_classes;
     match (params.criterion, params.costs.is_some()) {
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
             // Masses of parts are too many to tabulate.
-            let entropy = [(most[0], most[0]), (most[1], 0)].map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
+            let entropy =
+                [(most[0], most[0]), (most[1], 0)].map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
             grow_by(table, params, entropy, budget, threads)
         }
         (Criterion::Gini, false) => grow_by(table, params, most.map(Gini::new), budget, threads),

@@ -4,7 +4,7 @@
 use smallvec::SmallVec;
 
 use super::cells::Cell;
-use super::split::{Cut, Found, Known, Rule, Sides};
+use super::split::{Found, Known, Rule, Sides};
 use super::table::{Table, Weights};
 use crate::bits;
 use crate::criterion::Impurity;
@@ -70,20 +70,12 @@ impl Layout {
         entries: &[Entry],
         known: &Known,
         sides: &mut Sides,
-        cuts: &mut Vec<(u32, u32)>,
     ) -> Option<Found> {
         if self.is_constant(entries) {
             return None;
         }
-        let unit = matches!(table.weights, Weights::Unit);
-        if unit && table.n_classes == 2 {
-            let found = self.best_of_two_classes(rule, entries, known, cuts);
-            if found.is_some() || rule.impurity.noise(known.side.total, 2) == 0 {
-                return found;
-            }
-        }
         let (code, class) = (|entry| self.code(entry), |entry| self.class(entry));
-        match unit {
+        match matches!(table.weights, Weights::Unit) {
             true => {
                 let cell = |&entry: &Entry| Cell { code: code(entry), class: class(entry), mass: 1, count: 1 };
                 rule.ordered(entries.iter().map(cell), known, sides)
@@ -96,70 +88,6 @@ impl Layout {
                 rule.ordered(entries.iter().map(cell), known, sides)
             }
         }
-    }
-
-    /// For two classes and cases of mass one, a set is two counts. The impurities at hand are convex along a run of cases
-    /// of one class, so of the cuts within such a run only the first and the last can be best: those next to another
-    /// class, and those that the least size of a branch makes first or last (Fayyad and Irani, *On the handling of
-    /// continuous-valued attributes in decision tree generation*, 1992).
-    ///
-    /// `None` if no gain is positive without doubt.
-    fn best_of_two_classes<I: Impurity>(
-        self,
-        rule: &Rule<I>,
-        entries: &[Entry],
-        known: &Known,
-        cuts: &mut Vec<(u32, u32)>,
-    ) -> Option<Found> {
-        let n = entries.len();
-        let least = rule.min_side() as usize;
-        if n < 2 * least {
-            return None;
-        }
-        // Per cut: how many cases are below it, and how many of them are of class 1.
-        cuts.resize(n + 2, (0, 0));
-        let (mut n_cuts, mut last) = (0, None);
-        let (mut start, mut ones_before, mut ones) = (0, 0, 0);
-        // What the run of equal values below the cut is: 0 or 1 if it is of that class alone, else 2.
-        let mut below = 2;
-        let mut code = self.code(entries[0]);
-        for i in 1..=n {
-            ones += entries[i - 1] >> 32 & 1;
-            let next = entries.get(i).map_or(u32::MAX, |&entry| self.code(entry));
-            if next == code {
-                continue;
-            }
-            let kind = match (ones - ones_before) as usize {
-                0 => 0,
-                all if all == i - start => 1,
-                _ => 2,
-            };
-            if start >= least && start + least <= n {
-                cuts[n_cuts] = (start as u32, ones_before as u32);
-                last = Some(cuts[n_cuts]);
-                let is_first = n_cuts == 0;
-                n_cuts += usize::from(kind != below || kind == 2 || is_first);
-            }
-            (below, start, ones_before, code) = (kind, i, ones, next);
-        }
-        let impurity = &rule.impurity;
-        let (all, all_ones) = (n as u64, ones);
-        let base = impurity.pair(all - all_ones, all_ones);
-        let mut best = base + impurity.noise(all, 2);
-        let mut at = None;
-        for &(n_below, ones) in cuts[..n_cuts].iter().chain(&last) {
-            let (n_below, ones) = (u64::from(n_below), u64::from(ones));
-            let (n_above, ones_above) = (all - n_below, all_ones - ones);
-            let value = impurity.pair(n_below - ones, ones) + impurity.pair(n_above - ones_above, ones_above);
-            if value > best {
-                best = value;
-                at = Some(n_below as usize);
-            }
-        }
-        let at = at?;
-        let (below, above) = (self.code(entries[at - 1]), self.code(entries[at]));
-        let masses = [at as u64, (n - at) as u64].into_iter();
-        rule.found(known, best - base, masses, || Cut::AtMost { below, above })
     }
 }
 
@@ -194,7 +122,8 @@ pub(crate) fn part<'e>(
     buffer: &mut Vec<Entry>,
 ) -> SmallVec<[&'e mut [Entry]; 2]> {
     buffer.resize(entries.len().max(buffer.len()), 0);
-    let mut ends: Vec<usize> = lengths.iter().scan(0, |end, length| Some(std::mem::replace(end, *end + length))).collect();
+    let mut ends: Vec<usize> =
+        lengths.iter().scan(0, |end, length| Some(std::mem::replace(end, *end + length))).collect();
     for &entry in &*entries {
         let end = &mut ends[branches[case(entry) as usize] as usize];
         buffer[*end] = entry;

@@ -92,8 +92,39 @@ pub(crate) struct Rule<I> {
 /// The cases at a node that have a value in the column.
 pub(crate) struct Known<'a> {
     pub side: &'a Side,
+    /// How many they are.
+    pub count: u64,
     /// The mass of all cases at the node.
     pub node_mass: u64,
+}
+
+/// The cases below a cut of two classes: their mass, that of class 1, how many, and the greatest code.
+#[derive(Debug, Clone, Copy, Default)]
+struct Below {
+    mass: u64,
+    ones: u64,
+    count: u64,
+    code: u32,
+}
+
+/// In how many bits masses are kept.
+trait Width: Copy + Default + Into<u64> {
+    /// What is known to fit.
+    fn narrow(x: u64) -> Self;
+}
+
+impl Width for u32 {
+    #[inline]
+    fn narrow(x: u64) -> Self {
+        x as u32
+    }
+}
+
+impl Width for u64 {
+    #[inline]
+    fn narrow(x: u64) -> Self {
+        x
+    }
 }
 
 /// Room for the work, kept between nodes.
@@ -101,6 +132,8 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Sides {
     left: Side,
     right: Side,
+    cuts: Vec<[u64; 3]>,
+    narrow_cuts: Vec<[u32; 3]>,
 }
 
 /// Up to this many levels at a node all their subsets are tried.
@@ -113,7 +146,13 @@ impl<I: Impurity> Rule<I> {
     }
 
     /// A total gain and what it is worth, if it is enough.
-    pub fn found(&self, known: &Known, gain: i64, masses: impl Iterator<Item = u64>, cut: impl FnOnce() -> Cut) -> Option<Found> {
+    pub fn found(
+        &self,
+        known: &Known,
+        gain: i64,
+        masses: impl Iterator<Item = u64>,
+        cut: impl FnOnce() -> Cut,
+    ) -> Option<Found> {
         let mut branches = 0;
         let masses = masses.inspect(|_| branches += 1);
         let information = match self.ratio {
@@ -140,13 +179,14 @@ impl<I: Impurity> Rule<I> {
             (Some(first), Some(last)) if first.code != last.code => {}
             _ => return None,
         }
-        let is_complete = cells.iter().map(|cell| cell.count).sum::<u64>() == count;
+        let with = cells.iter().map(|cell| cell.count).sum::<u64>();
+        let is_complete = with == count;
         let mut with_value = Side::default();
         if !is_complete {
             with_value = self.impurity.side(vec![0; node.masses.len()]);
             cells.iter().for_each(|cell| self.impurity.add(&mut with_value, cell.class as usize, cell.mass));
         }
-        let known = &Known { side: if is_complete { node } else { &with_value }, node_mass: node.total };
+        let known = &Known { side: if is_complete { node } else { &with_value }, count: with, node_mass: node.total };
         if coded.ordered {
             let found = self.ordered(cells.iter().copied(), known, sides)?;
             return Some(match (&found.cut, coded.own) {
@@ -169,8 +209,16 @@ impl<I: Impurity> Rule<I> {
         known: &Known,
         sides: &mut Sides,
     ) -> Option<Found> {
-        let n = cells.clone().map(|cell| cell.count).sum();
-        let mut pair = Pair::new(self, known, sides, n);
+        if known.side.masses.len() == 2 {
+            let found = match u32::try_from(known.side.total) {
+                Ok(_) => self.ordered_of_two::<u32>(cells.clone(), known, &mut sides.narrow_cuts),
+                Err(_) => self.ordered_of_two::<u64>(cells.clone(), known, &mut sides.cuts),
+            };
+            if found.is_some() || self.impurity.noise(known.side.total, 2) == 0 {
+                return found;
+            }
+        }
+        let mut pair = Pair::new(self, known, sides);
         let (mut found, mut below) = (None, u32::MAX);
         for cell in cells {
             if below != cell.code {
@@ -184,6 +232,68 @@ impl<I: Impurity> Rule<I> {
         let best = pair.best;
         let (below, above, mass) = found?;
         self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
+    }
+
+    /// [`Rule::ordered`] for two classes, whose masses alone say all of a set. The impurities at hand are concave, so
+    /// that of the cuts within a run of values of one class only the first and the last can be best: those next to the
+    /// other class, and those that the least size of a branch makes first or last (Fayyad and Irani, *On the handling of
+    /// continuous-valued attributes in decision tree generation*, 1992).
+    ///
+    /// `None` if no gain is positive without doubt.
+    fn ordered_of_two<M: Width>(
+        &self,
+        cells: impl Iterator<Item = Cell> + Clone,
+        known: &Known,
+        cuts: &mut Vec<[M; 3]>,
+    ) -> Option<Found> {
+        let n = known.count;
+        let least = self.min_side().max(1);
+        let impurity = &self.impurity;
+        let (all, all_ones) = (known.side.total, known.side.masses[1]);
+        let base = impurity.pair(all - all_ones, all_ones);
+        let (mut best, mut found) = (base + impurity.noise(all, 2), None);
+        // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
+        let mut n_cuts = 0;
+        let (mut below, mut cut) = (Below::default(), Below::default());
+        // What the value below the cut is: of one class, or of both (2).
+        let mut kind_below = 2;
+        let mut last = None;
+        let mut cells_left = cells.clone();
+        loop {
+            let cell = cells_left.next();
+            let code = cell.map_or(u32::MAX, |cell| cell.code);
+            if code != below.code {
+                // A value ends here. Was the cut below it worth a look?
+                let (ones, mass) = (below.ones - cut.ones, below.mass - cut.mass);
+                let kind = if ones == 0 { 0 } else { 2 - u32::from(ones == mass) };
+                if cut.count >= least && cut.count + least <= n {
+                    if n_cuts == cuts.len() {
+                        cuts.resize(2 * n_cuts + 64, [M::default(); 3]);
+                    }
+                    cuts[n_cuts] = [cut.mass, cut.ones, cut.code.into()].map(M::narrow);
+                    n_cuts += usize::from(kind != kind_below || kind == 2 || last.is_none());
+                    last = Some(cut);
+                }
+                (kind_below, cut) = (kind, below);
+            }
+            let Some(cell) = cell else { break };
+            below.mass += cell.mass;
+            below.ones += cell.mass * u64::from(cell.class);
+            below.count += cell.count;
+            below.code = code;
+        }
+        let last = last.map(|cut| [cut.mass, cut.ones, cut.code.into()].map(M::narrow));
+        for cut in cuts[..n_cuts].iter().chain(&last) {
+            let [mass, ones, code] = cut.map(M::into);
+            let (above, ones_above) = (all - mass, all_ones - ones);
+            let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);
+            if value > best {
+                (best, found) = (value, Some((code as u32, mass)));
+            }
+        }
+        let (below, mass) = found?;
+        let above = cells.map(|cell| cell.code).find(|&code| code > below)?;
+        self.found(known, best - base, self.two(known, mass), || Cut::AtMost { below, above })
     }
 
     /// The masses of two branches.
@@ -221,8 +331,7 @@ impl<I: Impurity> Rule<I> {
 
     /// One level against the others; ties: the first level.
     fn one_vs_rest(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
-        let n = cells.iter().map(|cell| cell.count).sum();
-        let mut pair = Pair::new(self, known, sides, n);
+        let mut pair = Pair::new(self, known, sides);
         let mut found = None;
         for group in groups(cells) {
             pair.restart();
@@ -243,11 +352,10 @@ impl<I: Impurity> Rule<I> {
     /// more classes, all sets are tried up to [`EXHAUSTIVE`] levels. Beyond that the sets that take levels in the order of
     /// some class's share are tried, class after class: a heuristic. Ties: the first set tried.
     fn subsets(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
-        let n = cells.iter().map(|cell| cell.count).sum();
         let groups: Vec<&[Cell]> = groups(cells).collect();
         let n_classes = known.side.masses.len();
         let by_shares = n_classes == 2 && self.shares_order && self.min_side() <= 1;
-        let mut pair = Pair::new(self, known, sides, n);
+        let mut pair = Pair::new(self, known, sides);
         let mut passes: Option<(Vec<usize>, u64)> = None;
         if groups.len() <= EXHAUSTIVE && !by_shares {
             // Bit i - 1 of a set is group i; group 0 is always there.
@@ -319,11 +427,11 @@ struct Pair<'s, I> {
 
 impl<'s, I: Impurity> Pair<'s, I> {
     /// All cells are on the right.
-    fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides, n: u64) -> Self {
+    fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides) -> Self {
         let whole = known.side;
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let (left, right) = (&mut sides.left, &mut sides.right);
-        let mut pair = Pair { rule, whole, left, right, base, noise, count: 0, n, best: i64::MIN };
+        let mut pair = Pair { rule, whole, left, right, base, noise, count: 0, n: known.count, best: i64::MIN };
         pair.restart();
         pair
     }
@@ -351,8 +459,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
         }
         let gain = self.rule.impurity.purity(self.left) + self.rule.impurity.purity(self.right) - self.base;
         // What is positive but for rounding is looked at exactly.
-        let better =
-            gain > self.best && (gain > self.noise || self.rule.impurity.is_gain(self.left, self.whole, gain));
+        let better = gain > self.best && (gain > self.noise || self.rule.impurity.is_gain(self.left, self.whole, gain));
         if better {
             self.best = gain;
         }

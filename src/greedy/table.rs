@@ -1,11 +1,12 @@
 //! The table as growth sees it: cases in a row, their classes and masses, columns as codes in the order of their values.
 
+use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
 use super::split::Cut;
-use super::{ClassWeight, Missing, Params};
+use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
@@ -311,32 +312,25 @@ fn code(
 /// The mean of a column over some cases, by mass, or its level of greatest mass, ties to the first; `None` without a
 /// value. Means of integers and dates are rounded, since their thresholds are whole.
 fn usual(kind: &Kind, column: &Column, mass: &dyn Fn(usize) -> u64, of: impl Fn(usize) -> bool) -> Option<Value> {
-    let known = (0..column.len()).filter(|&case| of(case)).map(|case| (column.value(case, MISSING), mass(case) as f64));
-    let mean = |number: &dyn Fn(Value) -> f64| {
-        let (sum, total) = known
-            .clone()
-            .filter(|(value, _)| *value != Value::Missing)
-            .fold((0.0, 0.0), |(sum, total), (value, mass)| (sum + mass * number(value), total + mass));
-        (total > 0.0).then_some(sum / total)
-    };
+    let known = (0..column.len()).filter(|&case| of(case)).map(|case| (column.value(case, MISSING), mass(case)));
     match kind {
         Kind::Continuous(Number::Float) => {
-            // Infinities of both signs have no mean: take the middle of the line.
-            let number = |value| if let Value::Float(x) = value { x } else { 0.0 };
-            mean(&number).map(|x| Value::Float(if x.is_nan() { 0.0 } else { x }))
+            let float = |(value, mass)| if let Value::Float(x) = value { Some((x, mass)) } else { None };
+            mean::of_floats(known.filter_map(float)).map(Value::Float)
         }
-        Kind::Continuous(_) => mean(&|value| if let Value::Integer(x) = value { x as f64 } else { 0.0 })
-            .map(|x| Value::Integer(x.round() as i64)),
+        Kind::Continuous(_) => {
+            let integer = |(value, mass)| if let Value::Integer(x) = value { Some((x, mass)) } else { None };
+            mean::of_integers(known.filter_map(integer)).map(Value::Integer)
+        }
         Kind::Nominal(levels) | Kind::Ordinal(levels) => {
-            let mut masses = vec![0.0; levels.len()];
+            let mut masses = vec![0; levels.len()];
             for (value, mass) in known {
                 if let Value::Level(level) = value {
                     masses[level as usize] += mass;
                 }
             }
-            let first = |(best, most), (level, &mass): (usize, &f64)| if mass > most { (level, mass) } else { (best, most) };
-            let (level, most) = masses.iter().enumerate().fold((0, 0.0), first);
-            (most > 0.0).then_some(Value::Level(level as u32))
+            let (most, Reverse(level)) = (0..).zip(masses).map(|(level, mass)| (mass, Reverse(level))).max()?;
+            (most > 0).then_some(Value::Level(level))
         }
     }
 }

@@ -1,15 +1,14 @@
 //! `Binarizer`.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
 
 use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
+use super::keywords::{NewArguments, new_arguments, repr};
 use super::run::{OnInterrupt, interruptible};
 use crate::budget::{Budget, Limits};
 use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
-use crate::optimal::Board;
 use crate::tree::test_words;
 
 const THRESHOLDS: [(&str, Thresholds); 4] = [
@@ -20,6 +19,7 @@ const THRESHOLDS: [(&str, Thresholds); 4] = [
 ];
 const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
 const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("false", OwnTests::No)];
+const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nominal", "missing"];
 
 /// The value of a named choice.
 pub(super) fn choice<T: Copy>(name: &'static str, choices: &[(&str, T)], got: &str) -> PyResult<T> {
@@ -128,30 +128,16 @@ impl PyBinarizer {
         let data = &data.0;
         let budget = Budget::new(Limits { memory: Some(u64::MAX), ..Limits::default() });
         let work = || BinaryTable::new(data, &self.0, &budget, false);
-        let table = interruptible(py, &budget, &Board::new(), None, OnInterrupt::Raise, work)??;
+        let table = interruptible(py, &budget, None, OnInterrupt::Raise, work)??;
         let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);
         Ok(tests.iter().map(|test| test_words(data.schema(), test)).collect())
     }
 
-    fn __repr__(&self) -> String {
-        let max_thresholds = self.0.max_thresholds.map_or("None".into(), |n| n.to_string());
-        format!(
-            "Binarizer(thresholds={:?}, max_tests={}, max_thresholds={max_thresholds}, nominal={:?}, missing={:?})",
-            self.thresholds(),
-            self.0.max_tests,
-            self.nominal(),
-            self.missing(),
-        )
-        .replace('"', "'")
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &KEYWORDS)
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let keywords = PyDict::new(py);
-        keywords.set_item("thresholds", self.thresholds())?;
-        keywords.set_item("max_tests", self.0.max_tests)?;
-        keywords.set_item("max_thresholds", self.0.max_thresholds)?;
-        keywords.set_item("nominal", self.nominal())?;
-        keywords.set_item("missing", self.missing())?;
-        Ok((PyTuple::empty(py), keywords))
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
+        new_arguments(slf, &KEYWORDS)
     }
 }

@@ -441,6 +441,17 @@ impl PyDataset {
         Ok(Some(table_module(py)?.getattr("Target")?.call1(target)?))
     }
 
+    /// A table to search.
+    pub(super) fn to_search<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<&'a Dataset> {
+        let Ok(data) = data.cast::<PyDataset>() else {
+            let got = data.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
+            )));
+        };
+        Ok(&data.get().0)
+    }
+
     /// A table to predict on: a dataset as it is, anything else read by the names that the tree uses.
     pub(super) fn to_predict<'py>(table: &Bound<'py, PyAny>, tree: &crate::tree::Tree) -> PyResult<PredictOn<'py>> {
         if let Ok(data) = table.cast::<PyDataset>() {

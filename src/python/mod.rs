@@ -8,6 +8,8 @@ mod binarizer;
 mod cells;
 mod data;
 mod error;
+mod greedy;
+mod keywords;
 mod result;
 mod run;
 mod schema;
@@ -29,9 +31,12 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::PyProgress>()?;
     module.add_class::<result::PyOptimalResult>()?;
     module.add_class::<search::PyOptimalTreeSearch>()?;
+    module.add_class::<greedy::PyGreedyResult>()?;
+    module.add_class::<greedy::PyGreedyTreeSearch>()?;
     module.add_function(wrap_pyfunction!(schema::_schema_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(data::_dataset_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(result::_result_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(greedy::_greedy_result_from_parts, module)?)?;
     // PyO3 lists helpers for pickle there too; what is public stands in `lattree/__init__.py`.
     module.delattr("__all__")
 }

@@ -1,18 +1,17 @@
-//! Long work beside a free interpreter: Ctrl-C, progress callbacks, threads for prediction.
+//! Long work beside a free interpreter: Ctrl-C, cancelling, progress callbacks, threads for prediction.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-use super::result::PyProgress;
+use super::binarizer::choice;
 use crate::budget::Budget;
 use crate::data::Dataset;
-use crate::optimal::Board;
 use crate::threads;
 
 /// How often signals are looked for: Ctrl-C is answered within this time and that of a [`crate::budget::Ticker`].
@@ -30,6 +29,11 @@ pub(super) enum OnInterrupt {
 }
 
 impl OnInterrupt {
+    /// The choice that Python names so.
+    pub(super) fn named(name: &str) -> PyResult<Self> {
+        choice("on_interrupt", &[("raise", OnInterrupt::Raise), ("return", OnInterrupt::Return)], name)
+    }
+
     /// What a call returns after its work: what was raised, or the outcome, if there is one.
     fn conclude<T>(self, py: Python<'_>, raised: Option<PyErr>, outcome: Option<T>) -> PyResult<T> {
         let keep = |error: &PyErr| self == OnInterrupt::Return && error.is_instance_of::<PyKeyboardInterrupt>(py);
@@ -41,13 +45,53 @@ impl OnInterrupt {
     }
 }
 
+/// What is called about ten times a second while work goes on, on the thread that waits for it.
+pub(super) type Report<'a> = &'a dyn Fn(&Budget) -> PyResult<()>;
+
+/// The runs of one search that are under way, for any thread to stop them.
+#[derive(Default)]
+pub(super) struct Running(Mutex<Vec<Weak<Budget>>>);
+
+impl Running {
+    /// Runs `work` under a budget that [`Running::cancel`] can reach: on the calling thread, if there are signals for
+    /// that and nothing to report, else beside it.
+    pub(super) fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        budget: Budget,
+        signals: Option<Signals>,
+        report: Option<Report<'_>>,
+        on_interrupt: OnInterrupt,
+        work: impl FnOnce(&Budget) -> T + Send,
+    ) -> PyResult<T> {
+        let signals = signals.filter(|_| report.is_none());
+        let budget = Arc::new(match &signals {
+            Some(signals) => signals.heard_by(py, budget)?,
+            None => budget,
+        });
+        {
+            let mut running = lock(&self.0);
+            running.retain(|budget| budget.strong_count() > 0);
+            running.push(Arc::downgrade(&budget));
+        }
+        match signals {
+            Some(signals) => signals.run(py, on_interrupt, || work(&budget)),
+            None => interruptible(py, &budget, report, on_interrupt, || work(&budget)),
+        }
+    }
+
+    /// Stops them all.
+    pub(super) fn cancel(&self) {
+        lock(&self.0).iter().filter_map(Weak::upgrade).for_each(|budget| budget.cancel());
+    }
+}
+
 /// Runs `work` on a thread of its own with the interpreter free. This thread waits, looks for signals and reports
 /// progress; whatever Python raises meanwhile cancels the budget and is raised once `work` has stopped.
 pub(super) fn interruptible<T: Send>(
     py: Python<'_>,
     budget: &Budget,
-    board: &Board,
-    progress: Option<&Bound<'_, PyAny>>,
+    report: Option<Report<'_>>,
     on_interrupt: OnInterrupt,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
@@ -64,9 +108,9 @@ pub(super) fn interruptible<T: Send>(
                 Err(RecvTimeoutError::Timeout) if raised.is_some() => {}
                 Err(RecvTimeoutError::Timeout) => {
                     let mut heard = py.check_signals();
-                    if let (Ok(()), Some(callback), true) = (&heard, progress, reported.elapsed() >= REPORT) {
+                    if let (Ok(()), Some(report), true) = (&heard, report, reported.elapsed() >= REPORT) {
                         reported = Instant::now();
-                        heard = callback.call1((PyProgress(board.progress(budget)),)).map(drop);
+                        heard = report(budget);
                     }
                     if let Err(error) = heard {
                         budget.cancel();
@@ -88,15 +132,15 @@ impl Signals {
     /// Work on more cells than this may be long without a look at its budget, and what a thread costs does not matter.
     const CELLS: usize = 1 << 20;
 
-    /// Signals for work that is fit for this: it stays on the thread that called it, and reports no progress.
-    pub(super) fn of(data: &Dataset, threads: Option<usize>, progress: Option<&Bound<'_, PyAny>>) -> Option<Self> {
+    /// Signals for work that is fit for this: it stays on the thread that called it.
+    pub(super) fn of(data: &Dataset, threads: Option<usize>) -> Option<Self> {
         let is_small = data.n_rows() * data.columns().len() <= Self::CELLS;
-        (threads == Some(1) && progress.is_none() && is_small).then(Self::default)
+        (threads == Some(1) && is_small).then(Self::default)
     }
 
     /// A budget that looks for signals; what Python raises cancels it. Only the main thread is told of signals: on
     /// others nothing is looked for, since that waits for the interpreter.
-    pub(super) fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
+    fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
         // Before Python 3.13 the main thread is taken for the one that imported `threading`. The first thread of a process
@@ -114,19 +158,14 @@ impl Signals {
     }
 
     /// Runs `work`, of a budget that hears them, right here with the interpreter free.
-    pub(super) fn run<T: Send>(
-        self,
-        py: Python<'_>,
-        on_interrupt: OnInterrupt,
-        work: impl FnOnce() -> T + Send,
-    ) -> PyResult<T> {
+    fn run<T: Send>(self, py: Python<'_>, on_interrupt: OnInterrupt, work: impl FnOnce() -> T + Send) -> PyResult<T> {
         let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok());
         on_interrupt.conclude(py, lock(&self.0).take(), outcome)
     }
 }
 
-fn lock(raised: &Mutex<Option<PyErr>>) -> MutexGuard<'_, Option<PyErr>> {
-    raised.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Rows per thread below which a second thread does not pay.

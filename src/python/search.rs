@@ -1,21 +1,36 @@
 //! `OptimalTreeSearch`.
 
-use std::sync::{Arc, Mutex, Weak};
-
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
 use super::argument::{Names, Whole};
 use super::binarizer::{PyBinarizer, choice};
 use super::data::PyDataset;
 use super::error::one_of;
-use super::result::PyOptimalResult;
-use super::run::{OnInterrupt, Signals, interruptible};
+use super::keywords::{NewArguments, new_arguments, repr};
+use super::result::{PyOptimalResult, PyProgress};
+use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
 use crate::objective::Objective;
 use crate::optimal::{Board, Checked, Params, Rank, search};
+
+const KEYWORDS: [&str; 13] = [
+    "max_depth",
+    "max_nodes",
+    "min_leaf",
+    "objective",
+    "node_penalty",
+    "rank",
+    "binarizer",
+    "unseen",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "discrepancies",
+    "threads",
+];
 
 /// Find a tree of least cost over the tests offered, and prove it.
 ///
@@ -70,7 +85,7 @@ use crate::optimal::{Board, Checked, Params, Rank, search};
 pub struct PyOptimalTreeSearch {
     params: Checked,
     rank: Vec<String>,
-    running: Mutex<Vec<Weak<Budget>>>,
+    running: Running,
 }
 
 #[pymethods]
@@ -120,7 +135,7 @@ impl PyOptimalTreeSearch {
             threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
             ..Params::default()
         };
-        Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Mutex::default() })
+        Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Running::default() })
     }
 
     #[getter]
@@ -210,80 +225,37 @@ impl PyOptimalTreeSearch {
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
     ) -> PyResult<PyOptimalResult> {
-        let choices = [("raise", OnInterrupt::Raise), ("return", OnInterrupt::Return)];
-        let on_interrupt = choice("on_interrupt", &choices, on_interrupt)?;
+        let on_interrupt = OnInterrupt::named(on_interrupt)?;
         if progress.is_some_and(|callback| !callback.is_callable()) {
             return Err(PyTypeError::new_err("`progress` must be callable or None"));
         }
-        let Ok(data) = data.cast::<PyDataset>() else {
-            let got = data.get_type().name()?;
-            return Err(PyTypeError::new_err(format!(
-                "`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
-            )));
-        };
-        let (data, params) = (&data.get().0, &self.params);
-        let signals = Signals::of(data, self.get().threads, progress);
-        let budget = match &signals {
-            Some(signals) => signals.heard_by(py, params.budget())?,
-            None => params.budget(),
-        };
-        let budget = Arc::new(budget);
-        let board = Board::new();
-        {
-            let mut running = self.running();
-            running.retain(|budget| budget.strong_count() > 0);
-            running.push(Arc::downgrade(&budget));
-        }
-        let work = || search(data, params, &budget, &board);
-        let outcome = match signals {
-            Some(signals) => signals.run(py, on_interrupt, work),
-            None => interruptible(py, &budget, &board, progress, on_interrupt, work),
-        }??;
+        let (data, params, board) = (PyDataset::to_search(data)?, &self.params, Board::new());
+        let call =
+            progress.map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
+        let report = call.as_ref().map(|call| call as Report<'_>);
+        let signals = Signals::of(data, self.get().threads);
+        let work = |budget: &Budget| search(data, params, budget, &board);
+        let outcome = self.running.run(py, params.budget(), signals, report, on_interrupt, work)??;
         PyOptimalResult::new(py, outcome)
     }
 
     /// Stop all runs of this search that are under way, from any thread; each returns its best tree so far, with
     /// ``status == "interrupted"``.
     fn cancel(&self) {
-        self.running().iter().filter_map(Weak::upgrade).for_each(|budget| budget.cancel());
+        self.running.cancel();
     }
 
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let keywords = self.keywords(py)?;
-        let shown = keywords.iter().map(|(name, value)| Ok(format!("{name}={}", value.repr()?)));
-        Ok(format!("OptimalTreeSearch({})", shown.collect::<PyResult<Vec<_>>>()?.join(", ")))
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &KEYWORDS)
     }
 
-    fn __getnewargs_ex__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        Ok((PyTuple::empty(py), self.keywords(py)?))
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
+        new_arguments(slf, &KEYWORDS)
     }
 }
 
 impl PyOptimalTreeSearch {
     fn get(&self) -> &Params {
         self.params.params()
-    }
-
-    fn running(&self) -> std::sync::MutexGuard<'_, Vec<Weak<Budget>>> {
-        self.running.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// The arguments that make this search again.
-    fn keywords<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let keywords = PyDict::new(py);
-        keywords.set_item("max_depth", self.max_depth())?;
-        keywords.set_item("max_nodes", self.max_nodes())?;
-        keywords.set_item("min_leaf", self.min_leaf())?;
-        keywords.set_item("objective", self.objective())?;
-        keywords.set_item("node_penalty", self.node_penalty())?;
-        keywords.set_item("rank", self.rank(py)?)?;
-        keywords.set_item("binarizer", self.binarizer())?;
-        keywords.set_item("unseen", self.unseen())?;
-        keywords.set_item("time_limit", self.time_limit())?;
-        keywords.set_item("node_limit", self.node_limit())?;
-        keywords.set_item("memory_limit", self.memory_limit())?;
-        keywords.set_item("discrepancies", self.discrepancies())?;
-        keywords.set_item("threads", self.threads())?;
-        Ok(keywords)
     }
 }

@@ -1,8 +1,11 @@
 """Short ways to what many tests do."""
 
-from lattree import Binarizer, Dataset, OptimalTreeSearch, _table
+from lattree import Binarizer, Dataset, GreedyTreeSearch, OptimalTreeSearch, _table
 
 ALL = Binarizer(thresholds="all")
+CRITERIA = ("information_gain", "gain_ratio", "gini", "error")
+NOMINAL_SPLITS = ("multiway", "one_vs_rest", "subsets")
+MISSING = ("fractional", "drop", "mean", "class_mean", "level")
 
 
 def encode(table, target=None, **options):
@@ -20,3 +23,16 @@ def encode(table, target=None, **options):
 
 def train(table, target="y", **parameters):
     return OptimalTreeSearch(**({"binarizer": ALL} | parameters)).run(Dataset(table, target))
+
+
+def grow(data, **parameters):
+    return GreedyTreeSearch(**parameters).run(data).tree
+
+
+def text(tree):
+    return tree.to_text().rstrip("\n")
+
+
+def questions(tree):
+    """What a tree asks and predicts, without its masses."""
+    return [(rule.conditions, rule.prediction) for rule in tree.rules()]

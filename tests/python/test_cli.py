@@ -90,6 +90,51 @@ def test_optimal_options(table):
     assert "objective 2" in done.stderr
 
 
+def test_greedy_prints_the_tree_and_a_summary():
+    done = run("greedy", "vote")
+    assert done.returncode == 0
+    data = lattree.datasets.load("vote")
+    tree = lattree.GreedyTreeSearch().run(data).tree
+    wrong = (tree.predict(data) != data.target).sum()
+    assert done.stdout == tree.to_text().rstrip("\n") + "\n"
+    size = f"nodes {tree.n_nodes}, leaves {tree.n_leaves}, depth {tree.depth}, training errors {wrong}, "
+    assert done.stderr.startswith(f"status complete; {size}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_greedy_options():
+    done = run(
+        *("greedy", "vote", "--criterion", "gini", "--min-cases", "9", "--min-branch", "3", "--min-leaf", "2"),
+        *("--max-depth", "4", "--min-gain", "0.01", "--max-leaves", "6", "--nominal-splits", "subsets"),
+        *("--missing", "level", "--class-weight", "balanced", "--time-limit", "60", "--threads", "1", "--json"),
+        *("--nominal", "crime", "--drop", "immigration"),
+    )
+    assert done.returncode == 0, done.stderr
+    data = lattree.Dataset(lattree.datasets.load_frame("vote"), "class", nominal=["crime"], drop=["immigration"])
+    search = lattree.GreedyTreeSearch(
+        criterion="gini",
+        min_cases=9,
+        min_branch=3,
+        min_leaf=2,
+        max_depth=4,
+        min_gain=0.01,
+        max_leaves=6,
+        nominal_splits="subsets",
+        missing="level",
+        class_weight="balanced",
+    )
+    tree = lattree.Tree.from_json(done.stdout)
+    assert tree.n_leaves > 2
+    assert tree.to_json() == search.run(data).tree.to_json()
+
+
+def test_greedy_on_a_file(table):
+    done = run("greedy", str(table), "--target", "y", "--drop", "code", "--dot")
+    assert done.stdout.startswith("digraph")
+    assert "size <= 2" in done.stdout
+    assert "nodes 1, leaves 2, depth 1, training errors 0" in done.stderr
+
+
 def test_a_file_wins_over_a_bundled_table(tmp_path, table):
     (tmp_path / "iris.csv").write_text(table.read_text())
     assert "code" in run("describe", "iris.csv", cwd=tmp_path).stdout
@@ -121,7 +166,12 @@ def test_errors_are_one_line(tmp_path, table):
     assert "must end in .csv" in failed("optimal", str(tmp_path / "table.xlsx"), "--target", "y")
     (tmp_path / "empty.csv").write_text("")
     assert "is empty" in failed("describe", str(tmp_path / "empty.csv"))
+    assert "--target is needed for a file" in failed("greedy", str(table))
+    assert "`min_leaf` must be at least 1, got 0" in failed("greedy", "iris", "--min-leaf", "0")
+    assert "`min_gain` must be finite and not negative, got -1" in failed("greedy", "iris", "--min-gain", "-1")
     assert run("optimal").returncode == 2
+    assert run("greedy", "iris", "--criterion", "entropy").returncode == 2
+    assert run("greedy", "iris", "--json", "--text").returncode == 2
     assert run("optimal", "iris", "--max-depth", "two").returncode == 2
 
 
@@ -151,7 +201,7 @@ def test_a_closed_pipe_is_no_error():
 def test_demo():
     done = run("demo")
     assert done.returncode == 0, done.stderr
-    for word in ("iris", "titanic", "kr-vs-kp", "optimal", "predicted"):
+    for word in ("iris", "titanic", "kr-vs-kp", "optimal", "greedy", "predicted"):
         assert word in done.stdout
 
 

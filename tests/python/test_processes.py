@@ -21,7 +21,7 @@ import polars as pl
 import pytest
 
 import lattree
-from lattree import Dataset, OptimalTreeSearch, datasets
+from lattree import Dataset, GreedyTreeSearch, OptimalTreeSearch, datasets
 
 # From Python 3.12 on, fork warns where threads are running; that it works here all the same is what is tested.
 pytestmark = [
@@ -143,6 +143,11 @@ class TestFork:
         again = forked(lambda: search.run(numbers))
         assert (again.status, again.stats["threads"]) == ("time_limit", 4)
 
+    def test_b28_a_forked_child_grows_with_a_pool(self, numbers):
+        search = GreedyTreeSearch(threads=4)
+        tree = search.run(numbers).tree
+        assert forked(lambda: search.run(numbers).tree) == tree
+
     def test_b28_a_forked_child_predicts_on_a_dataset(self, result, data):
         expected = result.tree.predict(data).to_list()
         assert forked(lambda: result.tree.predict(data).to_list()) == expected
@@ -241,15 +246,26 @@ def test_b28_threads(result, data):
 
 @pytest.mark.parametrize("protocol", [2, pickle.HIGHEST_PROTOCOL])
 def test_b28_a_pickle_loads_in_another_process(result, data, protocol, tmp_path):
-    parts = (data, result, result.tree, data.schema, SEARCH, lattree.Binarizer(thresholds="mdlp"))
+    grower = GreedyTreeSearch(class_weight={"1": 2})
+    parts = (
+        data,
+        result,
+        result.tree,
+        data.schema,
+        SEARCH,
+        lattree.Binarizer(thresholds="mdlp"),
+        grower,
+        grower.run(data),
+    )
     path = tmp_path / "parts.pickle"
     path.write_bytes(pickle.dumps(parts, protocol))
     script = """
         import pickle, sys
         with open(sys.argv[1], "rb") as file:
-            data, result, tree, schema, search, binarizer = pickle.load(file)
+            data, result, tree, schema, search, binarizer, grower, grown = pickle.load(file)
         assert (result.tree, data.schema, binarizer.thresholds) == (tree, schema, "mdlp")
         assert search.run(data).tree == tree
+        assert grower.run(data).tree == grown.tree
         print(int((tree.predict(data) != data.to_polars()["class"]).sum()), hash(tree))
     """
     command = [sys.executable, "-W", "error", "-c", textwrap.dedent(script), str(path)]

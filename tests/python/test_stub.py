@@ -24,7 +24,7 @@ CALLABLES = (
         for name in vars(value)
         if not name.startswith("_") and callable(getattr(value, name))
     }
-    | {name: CLASSES[name] for name in ("Dataset", "Binarizer", "OptimalTreeSearch")}
+    | {name: CLASSES[name] for name in ("Dataset", "Binarizer", "OptimalTreeSearch", "GreedyTreeSearch")}
 )
 STUB = ast.parse(Path(_core.__file__).with_name("_core.pyi").read_text(encoding="utf-8"))
 
