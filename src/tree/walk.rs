@@ -58,10 +58,10 @@ impl<'a, S: Source> Walk<'a, S> {
         let mut walk = Walk { tree, steps: tree.steps(), source, rows: 0..0, pending: Vec::new() };
         for start in rows.clone().step_by(BLOCK) {
             let (nodes, failed) = walk.block(start..rows.end.min(start + BLOCK));
-            for lane in 0..walk.rows.len() {
+            for (lane, &node) in nodes[..walk.rows.len()].iter().enumerate() {
                 match &failed {
                     Some((at, error)) if *at == lane => return Err(error.clone()),
-                    _ => visit(&mut walk, lane as u8, nodes[lane])?,
+                    _ => visit(&mut walk, lane as u8, node)?,
                 }
             }
         }
