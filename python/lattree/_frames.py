@@ -162,9 +162,9 @@ def plain_dtype(values: Any) -> str | None:
 
 
 def exact_floats(table: Any, n_columns: int) -> str | None:
-    """Return the text of the polars dtype of an array that the compiled module can predict on as it is; None for others.
+    """Return the text of the polars dtype of an array that can be predicted on as it is; None for others.
 
-    That is one of `n_columns` columns, in one piece, of numbers that are all floats of 64 bits exactly.
+    That is one of `n_columns` columns, in one piece, of numbers that floats of 64 bits hold exactly.
     """
     dtype = plain_dtype(table)
     if dtype in (None, "Boolean", "Int64", "UInt64") or table.ndim != 2 or table.shape[1] != n_columns:

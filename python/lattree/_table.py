@@ -1,7 +1,8 @@
 """Tables to plain arrays and back: the Python half of :class:`lattree.Dataset`.
 
 The compiled module calls :func:`encode`, :func:`encode_arrays` or :func:`encode_for_prediction` and copies the arrays
-it gets, but for arrays to predict on (:func:`exact_floats`), which it reads where they are; the way back is :func:`decode`, :func:`label_series` and :func:`number_series`.
+it gets, but for those to predict on that it reads where they are (:func:`exact_floats`); the way back is
+:func:`decode`, :func:`label_series` and :func:`number_series`.
 """
 
 from collections.abc import Container, Mapping, Sequence
