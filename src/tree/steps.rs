@@ -184,12 +184,13 @@ impl Steps {
 
     /// Takes one row from `node` as far as it gets.
     pub(super) fn descend(&self, mut node: u32, source: &impl Source, lane: u8) -> u32 {
-        loop {
+        while self.leaf(node).is_none() {
             match self.next::<true>(node, source, lane) {
-                next if next == node => return node,
+                next if next == node => break,
                 next => node = next,
             }
         }
+        node
     }
 
     /// The node after `node`; the same one where the row stays.

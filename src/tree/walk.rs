@@ -18,7 +18,8 @@ pub trait Ways {
     /// Where a row ends that starts at `node`.
     fn descend(&self, node: u32, lane: u8) -> Result<u32>;
 
-    /// Calls `visit` with each leaf that a row reaches from `node`, in preorder, and the share of the row that does.
+    /// Calls `visit` with each leaf that a row reaches from `node`, where it ended, in preorder, and the share of the row
+    /// that does.
     fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()>;
 }
 
@@ -145,15 +146,11 @@ impl<S: Source> Ways for Walk<'_, S> {
     }
 
     fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()> {
-        if let Node::Leaf(leaf) = &self.tree.nodes[node as usize] {
-            visit(leaf, 1.0);
-            return Ok(());
-        }
         let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
-        pending.push((node, 1.0));
-        while let Some((node, share)) = pending.pop() {
-            match &self.tree.nodes[self.descend(node, lane)? as usize] {
+        let (mut node, mut share) = (node, 1.0);
+        loop {
+            match &self.tree.nodes[node as usize] {
                 Node::Leaf(leaf) => visit(leaf, share),
                 Node::Split(split) => {
                     let total: f64 = split.masses.iter().sum();
@@ -161,6 +158,8 @@ impl<S: Source> Ways for Walk<'_, S> {
                     pending.extend(branches.map(|(&child, mass)| (child, share * (mass / total))));
                 }
             }
+            let Some(next) = pending.pop() else { break };
+            (node, share) = (self.descend(next.0, lane)?, next.1);
         }
         self.pending = pending;
         Ok(())
