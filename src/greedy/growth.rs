@@ -3,7 +3,6 @@
 //! While all cases of a node are whole, it has its part of every sorted column (`orders`). Below a split that some case
 //! had no value for, cases come in parts, and columns are counted or sorted anew (`cells`).
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -19,7 +18,7 @@ use super::split::{Cut, Found, Known, Rule, Sides};
 use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::{Impurity, Side};
+use crate::criterion::{Fraction, Impurity, Side};
 
 /// Cases times columns from which the columns of a node are shared out to threads.
 const PARALLEL_COLUMNS: usize = 1 << 17;
@@ -187,10 +186,13 @@ impl<'t, I: Impurity> Growth<'t, I> {
             for task in fresh.drain(..) {
                 match self.choose(&task, &mut room, &mut ticker) {
                     Some((column, found)) => {
-                        // In units that whole cases and parts share.
-                        let (rule, whole) = (self.rule(&task), if task.whole { 0 } else { self.table.digits as i32 });
-                        let gain = found.gain as f64 / rule.impurity.unit() / 2f64.powi(whole);
-                        heap.push(Candidate { gain, task, column, cut: found.cut });
+                        let digits = if task.whole { 0 } else { self.table.digits };
+                        // In units that whole cases and parts share: powers of two apart.
+                        let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();
+                        let places = units.log2() as i32 + digits as i32;
+                        let common = i128::from(found.gain) << (32 - places);
+                        let exact = found.exact.and_then(|exact| exact.over(digits));
+                        heap.push(Candidate { gain: (exact, common), task, column, cut: found.cut });
                     }
                     None => room.grown.push((task.id, task.leaf())),
                 }
@@ -449,14 +451,15 @@ impl Task<'_> {
 /// The one of greater quality; ties: the first column.
 fn better(a: Option<(u32, Found)>, b: Option<(u32, Found)>) -> Option<(u32, Found)> {
     match (a, b) {
-        (Some(a), Some(b)) => Some(if (b.1.quality, Reverse(b.0)) > (a.1.quality, Reverse(a.0)) { b } else { a }),
+        (Some(a), Some(b)) => Some(if b.1.cmp(&a.1).then(a.0.cmp(&b.0)).is_gt() { b } else { a }),
         (a, b) => a.or(b),
     }
 }
 
 /// A node with its split, by total gain; ties: the node that came first.
 struct Candidate<'t> {
-    gain: f64,
+    /// As a fraction, if rounding matters, and rounded.
+    gain: (Option<Fraction>, i128),
     task: Task<'t>,
     column: u32,
     cut: Cut,
@@ -464,7 +467,11 @@ struct Candidate<'t> {
 
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.gain.total_cmp(&other.gain).then(other.task.id.cmp(&self.task.id))
+        let by_gain = match (self.gain, other.gain) {
+            ((Some(a), _), (Some(b), _)) => a.cmp(&b),
+            ((_, a), (_, b)) => a.cmp(&b),
+        };
+        by_gain.then(other.task.id.cmp(&self.task.id))
     }
 }
 
