@@ -6,6 +6,14 @@ use super::cells::Cell;
 use super::{NominalSplits, table::Coded};
 use crate::criterion::{Fraction, Impurity, Side};
 
+/// The better of the splits of two columns; ties: the first column.
+pub(crate) fn better(a: Option<(u32, Found)>, b: Option<(u32, Found)>) -> Option<(u32, Found)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.1.cmp(&a.1).then(a.0.cmp(&b.0)).is_gt() { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
+
 /// What is asked of a column, in its codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Cut {
@@ -94,6 +102,7 @@ pub(crate) struct Rule<I> {
     pub impurity: I,
     /// Whether quality is the gain ratio.
     pub ratio: bool,
+    pub max_depth: u64,
     pub min_cases: u64,
     pub min_branch: u64,
     pub min_leaf: u64,
@@ -157,6 +166,12 @@ impl<I: Impurity> Rule<I> {
     /// The fewest cases of a branch where there are two.
     pub fn min_side(&self) -> u64 {
         self.min_leaf.max(self.min_branch)
+    }
+
+    /// Whether a node cannot be split whatever its columns are like (so that Assumption 5 holds).
+    pub fn is_leaf(&self, side: &Side, count: u64, depth: u64) -> bool {
+        let pure = side.masses.iter().filter(|&&mass| mass > 0).count() <= 1;
+        pure || depth >= self.max_depth || count < self.min_cases
     }
 
     /// A total gain and what it is worth, if it is enough.

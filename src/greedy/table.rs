@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::cases::CaseSet;
 use super::split::Cut;
 use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
@@ -86,6 +87,14 @@ impl Coded {
             Values::Ordered(ordered, _) => !ordered.missing,
             Values::Nominal(column) => self.own.is_some() || column.n_missing() == 0,
         }
+    }
+
+    /// Whether some of the cases have a missing value that counts as one.
+    pub fn has_own(&self, set: &CaseSet) -> bool {
+        self.own.is_some_and(|own| {
+            let codes = self.codes();
+            set.cases.iter().any(|&case| codes[case as usize] == own)
+        })
     }
 
     /// How many branches a split has, those that no case took included.
