@@ -202,8 +202,7 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         occurring = series.unique(maintain_order=True).drop_nulls().cast(pl.String)
         values = pl.Series(series.name, sorted(occurring.to_list()), dtype=pl.String)
-        places = series.cast(pl.Enum(values)).to_physical().cast(pl.UInt32)
-        return values, np.ascontiguousarray(places.set(places.is_null(), MISSING).to_numpy())
+        return values, _enum_codes(series.cast(pl.Enum(values)))
     # Calls are counted here: of polars' methods, those that go through its query engine take 30 microseconds each.
     physical = series if dtype.is_numeric() or dtype == pl.Boolean else series.to_physical()
     present = physical.drop_nulls() if physical.null_count() else physical
@@ -216,6 +215,14 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     codes = np.full(len(series), MISSING, dtype=np.uint32)
     codes[series.is_not_null().to_numpy()] = inverse
     return values, codes
+
+
+def _enum_codes(series: pl.Series) -> npt.NDArray[np.uint32]:
+    """Return the places of the cells of an Enum among its categories, MISSING where they are null."""
+    places = series.to_physical().cast(pl.UInt32)
+    if places.null_count():
+        places = places.set(places.is_null(), MISSING)
+    return np.ascontiguousarray(places.to_numpy())
 
 
 def distinct_cells(cells: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.intp]]:
@@ -367,13 +374,17 @@ def _codes(series: pl.Series, levels: list[str] | None) -> tuple[npt.NDArray[np.
     """Codes, levels and unseen levels of a column.
 
     Without `levels`: the levels are those that occur, ascending: numbers, dates and booleans by value, text by code
-    points. Complexity: that of :func:`distinct_values`.
+    points. Complexity: that of :func:`distinct_values`; with `levels`, O(rows) hashing for text that has no others.
     """
     if isinstance(series.dtype, pl.Decimal):
         series = series.cast(pl.Float64)
     if series.dtype.is_float():
         series = series.set(series.is_nan(), None) + 0.0  # -0.0 is the level "0"
     _check_levels(series)
+    if levels is not None and series.dtype == pl.String:
+        known = series.cast(pl.Enum(levels), strict=False)
+        if known.null_count() == series.null_count():  # none is unseen, so nothing need be counted or sorted
+            return _enum_codes(known), levels, []
     values, codes = distinct_values(series)
     found: list[str] = _level_text(values).to_list()
     if levels is None:

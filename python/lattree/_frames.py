@@ -161,6 +161,18 @@ def plain_dtype(values: Any) -> str | None:
     return _PLAIN.get(values.dtype.str[1:]) if values.dtype.isnative else None
 
 
+def exact_floats(table: Any, n_columns: int) -> str | None:
+    """Return the text of the polars dtype of an array that can be predicted on as it is; None for others.
+
+    That is one of `n_columns` columns, in one piece, of numbers that floats of 64 bits hold exactly.
+    """
+    dtype = plain_dtype(table)
+    if dtype in (None, "Boolean", "Int64", "UInt64") or table.ndim != 2 or table.shape[1] != n_columns:
+        return None
+    whole = table.flags.c_contiguous or table.flags.f_contiguous
+    return dtype if whole and _is_readable(table) else None
+
+
 def _is_readable(array: np.ndarray) -> bool:
     """Whether the compiled module can read a plain array where it is, and no conversion of a column can fail."""
     dtype = array.dtype

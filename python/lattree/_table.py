@@ -1,7 +1,8 @@
 """Tables to plain arrays and back: the Python half of :class:`lattree.Dataset`.
 
 The compiled module calls :func:`encode`, :func:`encode_arrays` or :func:`encode_for_prediction` and copies the arrays
-it gets; the way back is :func:`decode`, :func:`label_series` and :func:`number_series`.
+it gets, but for those to predict on that it reads where they are (:func:`exact_floats`); the way back is
+:func:`decode`, :func:`label_series` and :func:`number_series`.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -17,7 +18,7 @@ from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Cells, Frame, arrays_to_frame, is_pandas, to_frame, to_series
+from lattree._frames import Cells, Frame, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
     Task,
@@ -42,6 +43,7 @@ __all__ = [
     "encode",
     "encode_arrays",
     "encode_for_prediction",
+    "exact_floats",
     "label_series",
     "number_series",
 ]

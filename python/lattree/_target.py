@@ -124,7 +124,7 @@ def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.ui
         Positions in `labels`.
     """
     values = cast_or_keep(_labels_to_series(labels), dtype_from_text(dtype))
-    return values.gather(pl.Series(codes, dtype=pl.UInt32)).alias(name)
+    return values.alias(name)[codes]  # without polars' query engine, as `gather` would
 
 
 def number_series(name: str, dtype: str, values: npt.NDArray[np.float64]) -> pl.Series:

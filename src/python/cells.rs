@@ -1,4 +1,4 @@
-//! A whole two-dimensional array as typed columns, in one pass.
+//! A whole two-dimensional array: as typed columns, in one pass, or as rows to predict for, where it is.
 
 use numpy::ndarray::Axis;
 use numpy::{Element, PyReadonlyArray2};
@@ -6,6 +6,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
 use crate::data::{Column, Feature, Kind, Number};
+use crate::tree::{Numbers, Rows};
 
 /// `_frames.Cells`.
 #[derive(FromPyObject)]
@@ -61,6 +62,38 @@ impl EncodedCells<'_> {
             (Feature { name, kind, dtype: self.dtype.clone() }, Column::Levels { codes, unseen: Vec::new() })
         };
         Ok(columns.into_iter().zip(self.columns).map(decode).unzip())
+    }
+}
+
+/// Calls `work` with the rows of an array that `_frames.exact_floats` let pass; `dtype` is what it said.
+pub(super) fn with_rows<R>(
+    array: &Bound<'_, PyAny>,
+    dtype: &str,
+    work: impl FnOnce(&dyn Rows) -> PyResult<R>,
+) -> PyResult<R> {
+    fn read<T: Element + Copy + Into<f64> + Sync, R>(
+        array: &Bound<'_, PyAny>,
+        work: impl FnOnce(&dyn Rows) -> PyResult<R>,
+    ) -> PyResult<R> {
+        let array: PyReadonlyArray2<'_, T> = array.extract()?;
+        let (cells, (n_rows, n_columns)) = (array.as_array(), array.as_array().dim());
+        let (slice, by_row) = match cells.as_slice() {
+            Some(slice) => (Some(slice), true),
+            None => (cells.t().to_slice(), false),
+        };
+        let slice = slice.ok_or_else(|| PyTypeError::new_err("the array is not contiguous"))?;
+        work(&Numbers::new(slice, n_rows, n_columns, by_row)?)
+    }
+    match dtype {
+        "Float32" => read::<f32, R>(array, work),
+        "Float64" => read::<f64, R>(array, work),
+        "Int8" => read::<i8, R>(array, work),
+        "Int16" => read::<i16, R>(array, work),
+        "Int32" => read::<i32, R>(array, work),
+        "UInt8" => read::<u8, R>(array, work),
+        "UInt16" => read::<u16, R>(array, work),
+        "UInt32" => read::<u32, R>(array, work),
+        dtype => Err(PyTypeError::new_err(format!("unknown dtype {dtype:?} of an array"))),
     }
 }
 

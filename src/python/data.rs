@@ -1,17 +1,20 @@
 //! `Dataset`.
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PyTuple};
 
 use super::argument::{Names, Whole};
-use super::cells::EncodedCells;
+use super::cells::{EncodedCells, with_rows};
+use super::run::by_rows;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
-use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
+use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
+use crate::tree::Rows;
 
 /// A table: typed columns, a target, repetitions and weights.
 ///
@@ -454,28 +457,68 @@ impl PyDataset {
         if let Ok(data) = table.cast::<PyDataset>() {
             return Ok(PredictOn::Given(data.clone()));
         }
-        let py = table.py();
-        let schema = tree.schema();
-        let used: Vec<Feature> = tree.features().iter().map(|&f| schema.features[f as usize].clone()).collect();
+        let (py, schema) = (table.py(), tree.schema());
+        let used: Vec<&Feature> = tree.features().iter().map(|&f| &schema.features[f as usize]).collect();
+        let is_number = |f: &Feature| {
+            matches!(f.kind, Kind::Continuous(Number::Float | Number::Integer))
+                && f.dtype != "Time"
+                && !f.dtype.starts_with("Duration")
+        };
+        if table.cast::<PyUntypedArray>().is_ok() && used.iter().all(|f| is_number(f)) {
+            let read = table_module(py)?.getattr("exact_floats")?.call1((table, schema.features.len()))?;
+            if let Some(dtype) = read.extract()? {
+                return Ok(PredictOn::Numbers(table.clone(), dtype));
+            }
+        }
         let names: Vec<String> = used.iter().map(|feature| feature.name.clone()).collect();
         let encode = table_module(py)?.getattr("encode_for_prediction")?;
         let encoded = encode.call1((table, PySchema(schema.clone()), names))?;
-        let used = Arc::new(Schema { features: used, target: schema.target.clone() });
+        let used = Arc::new(Schema { features: used.into_iter().cloned().collect(), target: schema.target.clone() });
         Ok(PredictOn::Made(Self::from_encoded(&encoded, Some(used))?))
     }
 }
 
-/// A dataset to predict on, given or made.
+/// What to predict on: a dataset, given or made, or an array with the dtype of its numbers, read where it is.
 pub(super) enum PredictOn<'py> {
     Given(Bound<'py, PyDataset>),
     Made(PyDataset),
+    Numbers(Bound<'py, PyAny>, String),
 }
 
 impl PredictOn<'_> {
-    pub(super) fn data(&self) -> &Dataset {
+    /// Rows of an array that are predicted for before other threads of Python have their turn.
+    const TURN: usize = 1 << 18;
+
+    pub(super) fn n_rows(&self) -> PyResult<usize> {
         match self {
-            PredictOn::Given(data) => &data.get().0,
-            PredictOn::Made(data) => &data.0,
+            PredictOn::Given(data) => Ok(data.get().0.n_rows()),
+            PredictOn::Made(data) => Ok(data.0.n_rows()),
+            PredictOn::Numbers(array, _) => array.len(),
+        }
+    }
+
+    /// One value or more for each row. An array could change under a free interpreter, so it is kept busy meanwhile.
+    pub(super) fn predict<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl Fn(&dyn Rows, Range<usize>) -> crate::Result<Vec<T>> + Sync,
+    ) -> PyResult<Vec<T>> {
+        let with = |data: &Dataset| Ok(py.detach(|| by_rows(0..data.n_rows(), |rows| work(data, rows)))?);
+        match self {
+            PredictOn::Given(data) => with(&data.get().0),
+            PredictOn::Made(data) => with(&data.0),
+            PredictOn::Numbers(array, dtype) => with_rows(array, dtype, |all| {
+                let mut joined = Vec::new();
+                for start in (0..all.n_rows()).step_by(Self::TURN) {
+                    if start > 0 {
+                        py.detach(|| ());
+                        py.check_signals()?;
+                    }
+                    let part = by_rows(start..all.n_rows().min(start + Self::TURN), |rows| work(all, rows))?;
+                    if start == 0 { joined = part } else { joined.extend(part) }
+                }
+                Ok(joined)
+            }),
         }
     }
 }

@@ -171,17 +171,21 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Rows per thread below which a second thread does not pay.
 const ROWS_PER_THREAD: usize = 100_000;
 
-/// Applies `work` to ranges of rows that make up `0..n_rows`, on several threads if there are many, and joins the
+/// Applies `work` to ranges that make up `rows`, on several threads if there are many, and joins the
 /// results in order.
 pub(super) fn by_rows<T: Send>(
-    n_rows: usize,
+    rows: Range<usize>,
     work: impl Fn(Range<usize>) -> crate::Result<Vec<T>> + Sync,
 ) -> crate::Result<Vec<T>> {
-    let threads = threads::resolve(None).min(n_rows / ROWS_PER_THREAD);
+    // In this order: how many threads there are is a question to the system that takes longer than a few rows.
+    let threads = match rows.len() / ROWS_PER_THREAD {
+        0 | 1 => 1,
+        most => threads::resolve(None).min(most),
+    };
     if threads <= 1 {
-        return work(0..n_rows);
+        return work(rows);
     }
-    let bounds: Vec<usize> = (0..=threads).map(|i| n_rows * i / threads).collect();
+    let bounds: Vec<usize> = (0..=threads).map(|i| rows.start + rows.len() * i / threads).collect();
     std::thread::scope(|scope| {
         let workers: Vec<_> = bounds
             .windows(2)

@@ -9,7 +9,6 @@ use pyo3::types::PyTuple;
 
 use super::argument::Whole;
 use super::data::PyDataset;
-use super::run::by_rows;
 use super::schema::{PySchema, labels_to_list};
 use crate::data::{Labels, Task};
 use crate::tree::{Leaf, Rule, Tree, Unseen};
@@ -155,17 +154,17 @@ impl PyTree {
     ///     A column is missing or of another kind, or a level is unseen and `unseen` is "error".
     fn predict<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
-        let (data, tree) = (table.data(), &self.0);
+        let tree = &self.0;
         let module = py.import("lattree._table")?;
         let target = tree.schema().target.as_ref().expect("`Tree::new` checked that leaves fit the target");
         match &target.task {
             Task::Classes(labels) => {
-                let codes = py.detach(|| by_rows(data.n_rows(), |rows| tree.predict_codes(data, rows)))?;
+                let codes = table.predict(py, |data, rows| tree.predict_codes(data, rows))?;
                 let labels = labels_to_list(py, Some(labels))?;
                 module.getattr("label_series")?.call1((&target.name, &target.dtype, labels, codes.into_pyarray(py)))
             }
             Task::Numbers => {
-                let numbers = py.detach(|| by_rows(data.n_rows(), |rows| tree.predict_numbers(data, rows)))?;
+                let numbers = table.predict(py, |data, rows| tree.predict_numbers(data, rows))?;
                 module.getattr("number_series")?.call1((&target.name, &target.dtype, numbers.into_pyarray(py)))
             }
         }
@@ -189,10 +188,9 @@ impl PyTree {
     ///     As in :meth:`predict`; also if the tree predicts numbers.
     fn predict_proba<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
         let table = PyDataset::to_predict(data, &self.0)?;
-        let (data, tree) = (table.data(), &self.0);
-        let shares = py.detach(|| by_rows(data.n_rows(), |rows| tree.probabilities(data, rows)))?;
-        let n_classes = tree.schema().labels().map_or(0, Labels::len);
-        let shares = Array2::from_shape_vec((data.n_rows(), n_classes), shares).expect("a row of shares per row");
+        let shares = table.predict(py, |data, rows| self.0.probabilities(data, rows))?;
+        let n_classes = self.0.schema().labels().map_or(0, Labels::len);
+        let shares = Array2::from_shape_vec((table.n_rows()?, n_classes), shares).expect("a row of shares per row");
         Ok(shares.into_pyarray(py))
     }
 
@@ -209,8 +207,7 @@ impl PyTree {
     ///     Positions in preorder, internal nodes counted; 0 is the root.
     fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
         let table = PyDataset::to_predict(data, &self.0)?;
-        let (data, tree) = (table.data(), &self.0);
-        Ok(py.detach(|| by_rows(data.n_rows(), |rows| tree.apply(data, rows)))?.into_pyarray(py))
+        Ok(table.predict(py, |data, rows| self.0.apply(data, rows))?.into_pyarray(py))
     }
 
     /// The tree as indented text: a line per branch; a leaf shows its prediction and (mass/errors) in training.

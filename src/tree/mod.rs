@@ -18,22 +18,26 @@ mod predict;
 mod rules;
 #[cfg(test)]
 mod sample;
+mod source;
+mod steps;
 mod test;
 mod text;
 mod validate;
 mod walk;
 mod words;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
 pub use rules::Rule;
+pub use source::{Numbers, Rows};
 pub use test::{Test, Threshold};
 pub use words::{condition, test_words};
 
 use crate::data::Schema;
 use crate::error::Result;
+use steps::Steps;
 
 /// What happens to a case that meets a test without having a value for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -121,6 +125,8 @@ pub struct Tree {
     schema: Arc<Schema>,
     policies: Policies,
     nodes: Vec<Node>,
+    /// For predictions; made when first asked for.
+    steps: OnceLock<Arc<Steps>>,
 }
 
 impl Tree {
@@ -134,7 +140,7 @@ impl Tree {
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
         nodes.iter_mut().for_each(Node::drop_negative_zeros);
         validate::check(&schema, &nodes)?;
-        Ok(Tree { schema, policies, nodes })
+        Ok(Tree { schema, policies, nodes, steps: OnceLock::new() })
     }
 
     /// The schema of the table the tree was grown on.
@@ -167,12 +173,13 @@ impl Tree {
         self.outline(None).iter().map(|entry| entry.depth).max().unwrap_or(0)
     }
 
-    /// Positions of the features that some test asks about, ascending. Complexity: O(nodes log nodes).
+    /// Positions of the features that some test asks about, ascending. Complexity: O(nodes + features) once.
     pub fn features(&self) -> Vec<u32> {
-        let mut features: Vec<u32> = self.splits().map(|split| split.test.feature()).collect();
-        features.sort_unstable();
-        features.dedup();
-        features
+        self.steps().features.clone()
+    }
+
+    fn steps(&self) -> &Steps {
+        self.steps.get_or_init(|| Arc::new(Steps::new(self)))
     }
 
     fn splits(&self) -> impl Iterator<Item = &Split> {

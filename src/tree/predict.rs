@@ -4,9 +4,9 @@
 
 use std::ops::Range;
 
-use super::walk::Walk;
+use super::source::Rows;
 use super::{Leaf, Node, Tree};
-use crate::data::{Dataset, Task};
+use crate::data::Task;
 use crate::error::{Error, Result};
 
 impl Tree {
@@ -20,58 +20,57 @@ impl Tree {
     /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does not exist.
     ///
     /// Complexity: O(rows x depth), and O(rows x nodes) at worst for rows that are spread.
-    pub fn predict_codes(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
+    pub fn predict_codes(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
         let n_classes = self.n_classes()?;
-        let walk = Walk::new(self, data, &rows)?;
-        let mut pending = Vec::new();
         let mut mixture = vec![0.0; n_classes];
-        rows.map(|row| match &self.nodes[walk.descend(0, row)?] {
-            Node::Leaf(Leaf::Class { label, .. }) => Ok(*label),
-            _ => {
-                mixture.fill(0.0);
-                walk.spread(row, &mut pending, |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
-                Ok(argmax(&mixture))
-            }
-        })
-        .collect()
+        let mut codes = Vec::with_capacity(rows.len());
+        self.walk(data, rows, |walk, lane, node| {
+            codes.push(match self.steps().leaf(node) {
+                Some(label) => label,
+                None => {
+                    mixture.fill(0.0);
+                    walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
+                    argmax(&mixture)
+                }
+            });
+            Ok(())
+        })?;
+        Ok(codes)
     }
 
     /// The number predicted for each row; for a row spread over several leaves, the mean of theirs by share.
     ///
     /// Errors: as [`Tree::predict_codes`], with [`Error::WrongTarget`] if the tree predicts classes.
-    pub fn predict_numbers(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+    pub fn predict_numbers(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<f64>> {
         if self.n_classes().is_ok() {
             return Err(Error::WrongTarget { search: "predicting numbers", needs: "numbers", got: "classes" });
         }
-        let walk = Walk::new(self, data, &rows)?;
-        let mut pending = Vec::new();
-        rows.map(|row| match &self.nodes[walk.descend(0, row)?] {
-            Node::Leaf(Leaf::Number { mean, .. }) => Ok(*mean),
-            _ => {
-                let mut sum = 0.0;
-                walk.spread(row, &mut pending, |leaf, share| {
-                    if let Leaf::Number { mean, .. } = leaf {
-                        sum += share * mean;
-                    }
-                })?;
-                Ok(sum)
-            }
-        })
-        .collect()
+        let mut numbers = Vec::with_capacity(rows.len());
+        self.walk(data, rows, |walk, lane, node| {
+            let mut sum = 0.0;
+            walk.spread(node, lane, &mut |leaf, share| {
+                if let Leaf::Number { mean, .. } = leaf {
+                    sum += share * mean;
+                }
+            })?;
+            numbers.push(sum);
+            Ok(())
+        })?;
+        Ok(numbers)
     }
 
     /// The probability of each class for each row: row after row, classes in the order of the labels.
     ///
     /// A leaf gives its class masses over their sum, or its class alone if all are 0; several leaves are mixed by
     /// share. Errors: as [`Tree::predict_codes`]. Complexity: O(rows x (depth + classes)).
-    pub fn probabilities(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<f64>> {
+    pub fn probabilities(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<f64>> {
         let n_classes = self.n_classes()?;
-        let walk = Walk::new(self, data, &rows)?;
-        let mut pending = Vec::new();
         let mut probabilities = vec![0.0; rows.len() * n_classes];
-        for (row, mixture) in rows.zip(probabilities.chunks_exact_mut(n_classes)) {
-            walk.spread(row, &mut pending, |leaf, share| add_probabilities(leaf, share, mixture))?;
-        }
+        let mut mixtures = probabilities.chunks_exact_mut(n_classes);
+        self.walk(data, rows, |walk, lane, node| {
+            let mixture = mixtures.next().expect("as many as there are rows");
+            walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, mixture))
+        })?;
         Ok(probabilities)
     }
 
@@ -79,16 +78,17 @@ impl Tree {
     /// that would be spread takes the branch of greatest mass instead; ties: the first.
     ///
     /// Errors: as [`Tree::predict_codes`], for either kind of target.
-    pub fn apply(&self, data: &Dataset, rows: Range<usize>) -> Result<Vec<u32>> {
-        let walk = Walk::new(self, data, &rows)?;
-        rows.map(|row| {
-            let mut node = walk.descend(0, row)?;
-            while let Node::Split(split) = &self.nodes[node] {
-                node = walk.descend(split.children[split.heaviest()] as usize, row)?;
+    pub fn apply(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
+        let mut leaves = Vec::with_capacity(rows.len());
+        self.walk(data, rows, |walk, lane, mut node| {
+            while self.steps().leaf(node).is_none() {
+                let Node::Split(split) = &self.nodes[node as usize] else { break };
+                node = walk.descend(split.children[split.heaviest()], lane)?;
             }
-            Ok(node as u32)
-        })
-        .collect()
+            leaves.push(node);
+            Ok(())
+        })?;
+        Ok(leaves)
     }
 
     fn n_classes(&self) -> Result<usize> {
@@ -130,7 +130,7 @@ mod tests {
     use super::super::{MissingPolicy, Policies, Split, Test, Threshold, Unseen, sample};
     use super::*;
     use crate::data::dataset::MISSING;
-    use crate::data::{Column, Kind, Schema, Target, Value};
+    use crate::data::{Column, Dataset, Kind, Schema, Target, Value};
 
     const FRACTIONAL: Policies = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Majority };
 
@@ -274,6 +274,81 @@ mod tests {
         assert_eq!(text, r#"column "c<d" is a column of times in microseconds; expected a column of dates"#);
     }
 
+    /// Of several errors the one of the first row, wherever in the tree it occurs.
+    #[test]
+    fn the_first_row_that_fails_is_named() {
+        let policies = Policies { unseen: Unseen::Error, ..sample::DEFAULT };
+        let is = Test::Is { feature: sample::COLOR, level: 0 };
+        let nodes = vec![
+            sample::split(sample::below(0, 0.0), &[1, 4], &[1.0, 1.0], 0),
+            sample::split(is.clone(), &[2, 3], &[1.0, 1.0], 0),
+            sample::leaf(0),
+            sample::leaf(1),
+            sample::split(sample::below(1, 0.0), &[5, 6], &[1.0, 1.0], 0),
+            sample::leaf(0),
+            sample::split(is, &[7, 8], &[1.0, 1.0], 0),
+            sample::leaf(0),
+            sample::leaf(1),
+        ];
+        let tree = Tree::new(sample::schema(), policies, nodes).unwrap();
+        // Row 1 fails two tests later than row 2.
+        let numbers = || Column::Floats(vec![1.0, 1.0, -1.0]);
+        let colors = Column::Levels { codes: vec![0, 3, 4], unseen: vec!["late".into(), "early".into()] };
+        let data = table(schema_of(&["petal_length", "petal width", "color"]), vec![numbers(), numbers(), colors]);
+        let error = tree.predict_codes(&data, 0..3).unwrap_err();
+        assert!(matches!(&error, Error::UnseenLevel { row: 1, level, .. } if level == "late"), "{error}");
+        assert!(matches!(tree.apply(&data, 2..3), Err(Error::UnseenLevel { row: 2, .. })));
+    }
+
+    #[test]
+    fn large_integers_are_compared_exactly() {
+        const END: i64 = 1 << 53;
+        for t in [END - 1, END, END + 1, i64::MAX - 1, -END, -END - 1, i64::MIN] {
+            let values = vec![t.saturating_sub(1), t, t + 1, END, END + 1, 0];
+            let expected: Vec<u32> = values.iter().map(|&value| u32::from(value > t)).collect();
+            let integer = Test::AtMost { feature: 4, threshold: Threshold::Integer(t) };
+            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(integer, 2)).unwrap();
+            let data = table(schema_of(&["a\"b"]), vec![Column::Integers { values: values.clone(), missing: None }]);
+            assert_eq!(tree.predict_codes(&data, 0..6).unwrap(), expected, "{t}");
+            // The same integers where a float was trained.
+            let float = sample::below(0, t as f64);
+            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(float, 2)).unwrap();
+            let data =
+                table(schema_of(&["petal_length"]), vec![Column::Integers { values: values.clone(), missing: None }]);
+            let above = |&value: &i64| u32::from(i128::from(value) > t as f64 as i128);
+            assert_eq!(tree.predict_codes(&data, 0..6).unwrap(), values.iter().map(above).collect::<Vec<_>>(), "{t}");
+        }
+    }
+
+    #[test]
+    fn columns_of_many_levels() {
+        let names: Vec<String> = (0..300).map(|code| format!("level {code}")).collect();
+        let mut schema = (*sample::schema()).clone();
+        schema.features[2].kind = Kind::Nominal(names);
+        let feature = sample::COLOR;
+        let codes: Vec<u32> = (0..300).chain([MISSING]).collect();
+        let column = Column::Levels { codes, unseen: vec![] };
+        let features = vec![schema.features[2].clone()];
+        let data = table(Schema { features, target: None }, vec![column]);
+        let each_of = |levels: &[u32]| Test::EachOf { feature, levels: levels.to_vec(), missing: true };
+        for test in [
+            Test::In { feature, levels: (0..300).step_by(7).collect() },
+            Test::Is { feature, level: 299 },
+            Test::EachLevel { feature },
+            each_of(&[3, 200]),
+            each_of(&(0..299).collect::<Vec<_>>()),
+            Test::Missing { feature },
+        ] {
+            let branches = test.n_branches(300);
+            let child = |code| 1 + test.branch(code).unwrap_or(0) as u32;
+            let expected: Vec<u32> =
+                (0..300).map(|code| child(Value::Level(code))).chain([child(Value::Missing)]).collect();
+            let nodes = sample::stump(test.clone(), branches);
+            let tree = Tree::new(schema.clone().into(), sample::DEFAULT, nodes).unwrap();
+            assert_eq!(tree.apply(&data, 0..301).unwrap(), expected, "{test:?}");
+        }
+    }
+
     #[test]
     fn a_deep_tree_predicts() {
         let tree = sample::chain(100_000);
@@ -347,6 +422,15 @@ mod tests {
                 });
             }
             let data = table(schema, columns);
+            // Rows of several blocks at once come out as each does alone.
+            let many: Vec<usize> = (0..600).map(|i| i * i % 6).collect();
+            let alone: Vec<u32> = (0..6).map(|row| tree.apply(&data, row..row + 1).unwrap()[0]).collect();
+            let together = tree.apply(&data.take(&many), 0..600).unwrap();
+            prop_assert_eq!(together, many.iter().map(|&row| alone[row]).collect::<Vec<_>>());
+            if let Ok(codes) = tree.predict_codes(&data, 0..6) {
+                let together = tree.predict_codes(&data.take(&many), 0..600).unwrap();
+                prop_assert_eq!(together, many.iter().map(|&row| codes[row]).collect::<Vec<_>>());
+            }
             for row in 0..6 {
                 let cell = |feature: u32| {
                     let n_levels = own.features[feature as usize].kind.levels().len() as u32;

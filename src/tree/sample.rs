@@ -153,7 +153,7 @@ fn grow(
         (Kind::Continuous(Number::Float), 1) => below(feature, f64::NEG_INFINITY),
         (Kind::Continuous(Number::Float), _) => below(feature, number),
         (Kind::Continuous(_), 1) => Test::AtMost { feature, threshold: Threshold::Integer(i64::MIN) },
-        (Kind::Continuous(_), _) => Test::AtMost { feature, threshold: Threshold::Integer((number * 1e15) as i64) },
+        (Kind::Continuous(_), _) => Test::AtMost { feature, threshold: Threshold::Integer((number * 1.1e15) as i64) },
         (_, 1) => match pick(2) {
             0 => Test::EachLevel { feature },
             _ => {

@@ -1,65 +1,46 @@
-//! The way of a row through a tree. Columns and levels are found by name, once per call; then each row walks down
-//! without allocating.
+//! The way of rows through a tree: blocks of them walk down by [`Steps`], and what those leave open is decided here, by
+//! the tests themselves.
 
 use std::ops::Range;
 
-use rustc_hash::FxHashMap;
-
-use super::{Leaf, MissingPolicy, Node, Split, Test, Threshold, Tree, Unseen};
-use crate::data::dataset::MISSING;
-use crate::data::{Column, Dataset, Kind, Number, Value};
+use super::source::{Rows, Source};
+use super::steps::{BLOCK, Lanes, Steps};
+use super::{Leaf, MissingPolicy, Node, Split, Tree, Unseen};
+use crate::data::Value;
 use crate::error::{Error, Result, list_names};
 
-/// A tree tied to the columns of a table.
-pub(super) struct Walk<'a> {
+/// Called for each row, in order, with its place in the block and the node where it ends: a leaf, or a split that it
+/// leaves by several branches.
+pub type Visit<'v> = dyn FnMut(&mut dyn Ways, u8, u32) -> Result<()> + 'v;
+
+/// The ways of the rows of a block from where they ended.
+pub trait Ways {
+    /// Where a row ends that starts at `node`.
+    fn descend(&self, node: u32, lane: u8) -> Result<u32>;
+
+    /// Calls `visit` with each leaf that a row reaches from `node`, in preorder, and the share of the row that does.
+    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()>;
+}
+
+/// A tree tied to a block of rows.
+pub(super) struct Walk<'a, S> {
     tree: &'a Tree,
-    data: &'a Dataset,
-    steps: Vec<Step<'a>>,
-    /// The columns that tests use.
-    readers: Vec<Reader<'a>>,
+    steps: &'a Steps,
+    source: S,
+    /// The rows of the block.
+    rows: Range<usize>,
+    /// Room for the work of [`Ways::spread`].
+    pending: Vec<(u32, f64)>,
 }
 
-/// A node tied to its column.
-enum Step<'a> {
-    Leaf,
-    /// The common case, without a detour through [`Value`].
-    FloatAtMost {
-        values: &'a [f64],
-        threshold: f64,
-        children: [u32; 2],
-        split: &'a Split,
-    },
-    Ask {
-        split: &'a Split,
-        reader: usize,
-    },
-}
-
-/// A column of the table in the codes of the tree's schema.
-struct Reader<'a> {
-    column: &'a Column,
-    /// The column's position in the table.
-    position: usize,
-    /// For each code of the table: a level of the tree's schema, or the same code as unseen, or missing where unseen
-    /// levels count as that.
-    levels: Vec<Value>,
-}
-
-impl Reader<'_> {
-    #[inline]
-    fn value(&self, row: usize) -> Value {
-        match self.column {
-            Column::Levels { codes, .. } => match codes[row] {
-                MISSING => Value::Missing,
-                code => self.levels[code as usize],
-            },
-            numbers => numbers.value(row, 0),
-        }
-    }
-}
-
-impl<'a> Walk<'a> {
-    pub(super) fn new(tree: &'a Tree, data: &'a Dataset, rows: &Range<usize>) -> Result<Self> {
+impl Tree {
+    /// Walks rows down the tree.
+    pub(super) fn walk(
+        &self,
+        data: &(impl Rows + ?Sized),
+        rows: Range<usize>,
+        mut visit: impl FnMut(&mut dyn Ways, u8, u32) -> Result<()>,
+    ) -> Result<()> {
         if rows.end > data.n_rows() {
             return Err(Error::InvalidParameter {
                 name: "rows",
@@ -67,53 +48,68 @@ impl<'a> Walk<'a> {
                 got: format!("{rows:?}"),
             });
         }
-        let features = tree.features();
-        let readers = features.iter().map(|&feature| reader(tree, feature, data)).collect::<Result<Vec<_>>>()?;
-        let steps = tree.nodes.iter().map(|node| {
-            let Node::Split(split) = node else {
-                return Step::Leaf;
-            };
-            let reader = features.partition_point(|&feature| feature < split.test.feature());
-            match (&split.test, readers[reader].column) {
-                (Test::AtMost { threshold: Threshold::Float(threshold), .. }, Column::Floats(values)) => {
-                    let children = [split.children[0], split.children[1]];
-                    Step::FloatAtMost { values, threshold: *threshold, children, split }
-                }
-                _ => Step::Ask { split, reader },
-            }
-        });
-        Ok(Walk { tree, data, steps: steps.collect(), readers })
+        data.walk(self, rows, &mut visit)
     }
+}
 
-    /// Where a row ends that starts at `node`: a leaf, or a split that it leaves by several branches.
-    #[inline]
-    pub(super) fn descend(&self, mut node: usize, row: usize) -> Result<usize> {
-        loop {
-            let branch = match &self.steps[node] {
-                Step::Leaf => return Ok(node),
-                Step::FloatAtMost { values, threshold, children, split } => {
-                    let value = values[row];
-                    if !value.is_nan() {
-                        node = children[usize::from(value > *threshold)] as usize;
-                        continue;
-                    }
-                    self.without_value(split)
+impl<'a, S: Source> Walk<'a, S> {
+    /// Walks rows down, a block after the other.
+    pub(super) fn each(tree: &'a Tree, source: S, rows: Range<usize>, visit: &mut Visit<'_>) -> Result<()> {
+        let mut walk = Walk { tree, steps: tree.steps(), source, rows: 0..0, pending: Vec::new() };
+        for start in rows.clone().step_by(BLOCK) {
+            let (nodes, failed) = walk.block(start..rows.end.min(start + BLOCK));
+            for (lane, &node) in nodes[..walk.rows.len()].iter().enumerate() {
+                match &failed {
+                    Some((at, error)) if *at == lane => return Err(error.clone()),
+                    _ => visit(&mut walk, lane as u8, node)?,
                 }
-                Step::Ask { split, reader } => {
-                    let reader = &self.readers[*reader];
-                    let value = reader.value(row);
-                    match (split.test.branch(value), value) {
-                        (None, Value::Unseen(code)) => Some(self.without_level(split, reader, code, row)?),
-                        (None, _) => self.without_value(split),
-                        (branch, _) => branch,
-                    }
-                }
-            };
-            match (branch, &self.tree.nodes[node]) {
-                (Some(branch), Node::Split(split)) => node = split.children[branch] as usize,
-                _ => return Ok(node),
             }
         }
+        Ok(())
+    }
+
+    /// Where the rows of the next block end, and the first that does not.
+    fn block(&mut self, rows: Range<usize>) -> ([u32; BLOCK], Option<(usize, Error)>) {
+        self.rows = rows.clone();
+        self.source.turn_to(rows.clone());
+        let mut lanes = Lanes::new(rows.len());
+        let mut open: Vec<u8> = (0..rows.len()).map(|lane| lane as u8).collect();
+        let mut failed: Option<(usize, Error)> = None;
+        while lanes.is_moving() {
+            self.steps.run(&self.source, &mut lanes);
+            open.retain(|&lane| match self.leave(lanes.nodes[lane as usize], lane) {
+                Ok(Some(child)) => {
+                    lanes.resume(lane, child);
+                    true
+                }
+                Ok(None) => false,
+                Err(error) => {
+                    if failed.as_ref().is_none_or(|(first, _)| (lane as usize) < *first) {
+                        failed = Some((lane as usize, error));
+                    }
+                    false
+                }
+            });
+        }
+        (lanes.nodes, failed)
+    }
+
+    /// The child that a row goes to from a node where it stopped; `None` at a leaf, and where there are several.
+    fn leave(&self, node: u32, lane: u8) -> Result<Option<u32>> {
+        if self.steps.leaf(node).is_some() {
+            return Ok(None);
+        }
+        let Node::Split(split) = &self.tree.nodes[node as usize] else { return Ok(None) };
+        let rank = self.steps.features.partition_point(|&feature| feature < split.test.feature());
+        let value = self.source.value(rank, lane);
+        let branch = match (split.test.branch(value), value) {
+            (None, Value::Unseen(code)) => {
+                Some(self.without_level(split, self.source.level(rank, code), self.rows.start + lane as usize)?)
+            }
+            (None, _) => self.without_value(split),
+            (branch, _) => branch,
+        };
+        Ok(branch.map(|branch| split.children[branch]))
     }
 
     /// The branch of a missing value; `None` for all of them. With no mass to share by, it is the default.
@@ -127,96 +123,46 @@ impl<'a> Walk<'a> {
 
     /// The branch of an unseen level; [`Unseen::Missing`] was settled in the reader.
     #[cold]
-    fn without_level(&self, split: &Split, reader: &Reader, code: u32, row: usize) -> Result<usize> {
+    fn without_level(&self, split: &Split, level: &str, row: usize) -> Result<usize> {
         if self.tree.policies.unseen != Unseen::Error {
             return Ok(split.heaviest());
         }
         let feature = &self.tree.schema.features[split.test.feature() as usize];
-        let known = self.data.schema().features[reader.position].kind.levels();
-        let level = match (known.get(code as usize), reader.column) {
-            (Some(level), _) => level.clone(),
-            (None, Column::Levels { unseen, .. }) => unseen[code as usize - known.len()].clone(),
-            (None, _) => unreachable!("only levels are unseen"),
-        };
-        Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(feature.kind.levels()) })
+        let (column, known) = (feature.name.clone(), list_names(feature.kind.levels()));
+        Err(Error::UnseenLevel { column, row, level: level.into(), known })
+    }
+}
+
+impl<S: Source> Ways for Walk<'_, S> {
+    fn descend(&self, mut node: u32, lane: u8) -> Result<u32> {
+        loop {
+            node = self.steps.descend(node, &self.source, lane);
+            match self.leave(node, lane)? {
+                Some(child) => node = child,
+                None => return Ok(node),
+            }
+        }
     }
 
-    /// Calls `visit` with each leaf that a row reaches, in preorder, and the share of the row that does.
-    /// `pending` is room for the work, kept by the caller between rows.
-    pub(super) fn spread(
-        &self,
-        row: usize,
-        pending: &mut Vec<(usize, f64)>,
-        mut visit: impl FnMut(&Leaf, f64),
-    ) -> Result<()> {
+    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()> {
+        if let Node::Leaf(leaf) = &self.tree.nodes[node as usize] {
+            visit(leaf, 1.0);
+            return Ok(());
+        }
+        let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
-        pending.push((0, 1.0));
+        pending.push((node, 1.0));
         while let Some((node, share)) = pending.pop() {
-            match &self.tree.nodes[self.descend(node, row)?] {
+            match &self.tree.nodes[self.descend(node, lane)? as usize] {
                 Node::Leaf(leaf) => visit(leaf, share),
                 Node::Split(split) => {
                     let total: f64 = split.masses.iter().sum();
                     let branches = split.children.iter().zip(&split.masses).rev().filter(|(_, mass)| **mass > 0.0);
-                    pending.extend(branches.map(|(&child, mass)| (child as usize, share * (mass / total))));
+                    pending.extend(branches.map(|(&child, mass)| (child, share * (mass / total))));
                 }
             }
         }
+        self.pending = pending;
         Ok(())
     }
-}
-
-/// Finds a feature of the tree in the table. Complexity: O(columns + levels).
-fn reader<'a>(tree: &Tree, feature: u32, data: &'a Dataset) -> Result<Reader<'a>> {
-    let asked = &tree.schema.features[feature as usize];
-    let position = match data.schema().features.get(feature as usize) {
-        Some(same) if same.name == asked.name => feature as usize,
-        _ => data.schema().feature_index(&asked.name)?,
-    };
-    let given = &data.schema().features[position];
-    let column = &*data.columns()[position];
-    let plain = |number: &Number| matches!(number, Number::Float | Number::Integer);
-    let levels = match (&asked.kind, &given.kind, column) {
-        // Dates and times count in units of their own.
-        (Kind::Continuous(a), Kind::Continuous(b), _) if a == b || (plain(a) && plain(b)) => Vec::new(),
-        (
-            Kind::Ordinal(to) | Kind::Nominal(to),
-            Kind::Ordinal(from) | Kind::Nominal(from),
-            Column::Levels { unseen, .. },
-        ) => level_values(to, from, unseen, tree.policies.unseen),
-        (asked_kind, given_kind, _) => {
-            return Err(Error::WrongKind {
-                column: asked.name.clone(),
-                expected: kind_words(asked_kind),
-                got: kind_words(given_kind),
-            });
-        }
-    };
-    Ok(Reader { column, position, levels })
-}
-
-fn level_values(to: &[String], from: &[String], unseen: &[String], policy: Unseen) -> Vec<Value> {
-    if to == from && unseen.is_empty() {
-        return (0..to.len() as u32).map(Value::Level).collect();
-    }
-    let codes: FxHashMap<&str, u32> = to.iter().map(String::as_str).zip(0..).collect();
-    let value = |(level, code): (&String, u32)| match codes.get(level.as_str()) {
-        Some(&known) => Value::Level(known),
-        None if policy == Unseen::Missing => Value::Missing,
-        None => Value::Unseen(code),
-    };
-    from.iter().chain(unseen).zip(0..).map(value).collect()
-}
-
-fn kind_words(kind: &Kind) -> String {
-    match kind {
-        Kind::Continuous(number) => match number {
-            Number::Float | Number::Integer => "a column of numbers",
-            Number::Date => "a column of dates",
-            Number::DatetimeMs => "a column of times in milliseconds",
-            Number::DatetimeUs => "a column of times in microseconds",
-            Number::DatetimeNs => "a column of times in nanoseconds",
-        },
-        Kind::Ordinal(_) | Kind::Nominal(_) => "a column of levels",
-    }
-    .into()
 }

@@ -1,0 +1,225 @@
+//! A tree laid out for walking: 16 bytes a node, many rows at once.
+//!
+//! A row alone waits for memory at each node: which node comes next is known only when this one and a cell are there.
+//! So a block of rows goes down level by level, each row one step per round, and rows that have ended drop out: the
+//! waits of a round overlap, and no branch has to be guessed. A step decides what a number or a known level decides,
+//! exactly; at everything else (no value, an unseen level, a threshold that a float cannot hold) the row stops, and
+//! [`super::walk`] takes it over.
+//!
+//! Nodes stand in preorder, so the first child is the next node and only the other one is written down.
+//!
+//! Cost: O(depth) a row; O(nodes + branches) once per tree, at its first prediction. `benches/peers/greedy.py` times it.
+
+use std::hint::select_unpredictable;
+
+use super::source::Source;
+use super::{Leaf, Node, Split, Test, Threshold, Tree};
+use crate::bits;
+use crate::data::Value;
+
+/// Rows that go down together; a `u8` numbers them.
+pub(super) const BLOCK: usize = 1 << 8;
+/// Integers below, and floats of that size, are compared exactly as floats.
+const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
+/// A test with a branch per level becomes a table of children while that has at most this many entries beyond four per
+/// branch.
+const TABLE: usize = 64;
+
+/// What a step asks; the high bits of [`Step::column`].
+type Kind = u32;
+const SHIFT: u32 = 29;
+const COLUMN: u32 = (1 << SHIFT) - 1;
+const AT_MOST: Kind = 0;
+const IS: Kind = 1 << SHIFT;
+/// A row stays where it is: it has ended, or the test is not one for steps. The constant is NaN, so `AT_MOST` says the
+/// same.
+const LEAF: Kind = 2 << SHIFT;
+const ASK: Kind = 3 << SHIFT;
+/// From here on kinds are told apart by a branch.
+const IN: Kind = 4 << SHIFT;
+const JUMP: Kind = 5 << SHIFT;
+const MISSING: Kind = 6 << SHIFT;
+
+/// One node.
+#[derive(Debug, Clone, Copy)]
+struct Step {
+    /// The threshold or the level; where the set or the table begins, as bits; NaN where rows stay.
+    constant: f64,
+    /// The child of those that do not pass; the class of a leaf.
+    other: u32,
+    /// Which of [`Steps::features`], and the kind of step.
+    column: u32,
+}
+
+/// All nodes of a tree.
+#[derive(Debug)]
+pub(super) struct Steps {
+    /// Positions of the features that some test asks about, ascending.
+    pub features: Vec<u32>,
+    steps: Vec<Step>,
+    /// Sets of levels, each as many words as its column's levels need.
+    sets: Vec<u64>,
+    /// Children by level.
+    tables: Vec<u32>,
+    /// Whether there are other tests than `x <= t`.
+    mixed: bool,
+}
+
+/// The rows of a block on their way: the node where each is, and which of them still move.
+pub(super) struct Lanes {
+    pub nodes: [u32; BLOCK],
+    moving: [u8; BLOCK],
+    n_moving: usize,
+}
+
+impl Lanes {
+    /// All `n_rows` rows at the root.
+    pub(super) fn new(n_rows: usize) -> Self {
+        Lanes { nodes: [0; BLOCK], moving: std::array::from_fn(|lane| lane as u8), n_moving: n_rows }
+    }
+
+    /// The row goes on from `node`.
+    pub(super) fn resume(&mut self, lane: u8, node: u32) {
+        self.nodes[lane as usize] = node;
+        self.moving[self.n_moving] = lane;
+        self.n_moving += 1;
+    }
+
+    pub(super) fn is_moving(&self) -> bool {
+        self.n_moving > 0
+    }
+}
+
+impl Steps {
+    pub(super) fn new(tree: &Tree) -> Self {
+        let mut ranks = vec![None; tree.schema.features.len()];
+        tree.splits().for_each(|split| ranks[split.test.feature() as usize] = Some(0));
+        let features: Vec<u32> = (0..).zip(&ranks).filter(|(_, rank)| rank.is_some()).map(|(f, _)| f).collect();
+        (0..).zip(&features).for_each(|(rank, &feature)| ranks[feature as usize] = Some(rank));
+        let mut all = Steps { features, steps: Vec::new(), sets: Vec::new(), tables: Vec::new(), mixed: false };
+        all.steps.reserve_exact(tree.nodes.len());
+        for node in &tree.nodes {
+            let step = match node {
+                Node::Leaf(Leaf::Class { label, .. }) => Step { constant: f64::NAN, other: *label, column: LEAF },
+                Node::Leaf(Leaf::Number { .. }) => Step { constant: f64::NAN, other: 0, column: LEAF },
+                Node::Split(split) => {
+                    let feature = split.test.feature() as usize;
+                    let n_levels = tree.schema.features[feature].kind.levels().len();
+                    match ranks[feature] {
+                        Some(rank) if rank <= COLUMN => {
+                            let (kind, constant) = all.ask(split, n_levels);
+                            Step { constant, other: split.children[split.children.len() - 1], column: rank | kind }
+                        }
+                        _ => Step { constant: f64::NAN, other: 0, column: ASK },
+                    }
+                }
+            };
+            all.mixed |= matches!(step.column & !COLUMN, IS | IN | JUMP | MISSING);
+            all.steps.push(step);
+        }
+        all
+    }
+
+    /// What a node asks, as far as steps can.
+    fn ask(&mut self, split: &Split, n_levels: usize) -> (Kind, f64) {
+        let branches = || (0..n_levels).map(|code| split.test.branch(Value::Level(code as u32)));
+        let place = |place: usize| f64::from_bits(place as u64);
+        match &split.test {
+            // An integer above t is at least t + 1, which is exact, so rounding it to a float leaves it above.
+            Test::AtMost { threshold: Threshold::Float(t), .. } if t.is_infinite() || t.abs() < EXACT => (AT_MOST, *t),
+            Test::AtMost { threshold: Threshold::Integer(t), .. } if (*t as f64).abs() < EXACT => (AT_MOST, *t as f64),
+            Test::AtMost { threshold: Threshold::Level(t), .. } => (AT_MOST, f64::from(*t)),
+            Test::AtMost { .. } => (ASK, f64::NAN),
+            Test::Is { level, .. } => (IS, f64::from(*level)),
+            Test::In { levels, .. } => {
+                let start = self.sets.len();
+                self.sets.resize(start + bits::words(n_levels), 0);
+                levels.iter().for_each(|&level| bits::set(&mut self.sets[start..], level as usize));
+                (IN, place(start))
+            }
+            Test::EachLevel { .. } | Test::EachOf { .. } if n_levels <= 4 * split.children.len() + TABLE => {
+                let start = self.tables.len();
+                let child = |branch: Option<usize>| split.children[branch.expect("a known level has a branch")];
+                self.tables.extend(branches().map(child));
+                (JUMP, place(start))
+            }
+            Test::EachLevel { .. } | Test::EachOf { .. } => (ASK, f64::NAN),
+            Test::Missing { .. } => (MISSING, f64::NAN),
+        }
+    }
+
+    /// The class of the leaf at `node`; `None` if it is a split.
+    #[inline]
+    pub(super) fn leaf(&self, node: u32) -> Option<u32> {
+        let step = &self.steps[node as usize];
+        (step.column & !COLUMN == LEAF).then_some(step.other)
+    }
+
+    /// Takes all rows that move as far as they get.
+    pub(super) fn run(&self, source: &impl Source, lanes: &mut Lanes) {
+        match self.mixed {
+            true => self.run_with::<true>(source, lanes),
+            false => self.run_with::<false>(source, lanes),
+        }
+    }
+
+    fn run_with<const MIXED: bool>(&self, source: &impl Source, lanes: &mut Lanes) {
+        let Lanes { nodes, moving, n_moving } = lanes;
+        while *n_moving > 0 {
+            let mut kept = 0u8;
+            let mut last = false;
+            for i in 0..*n_moving {
+                let lane = moving[i];
+                let node = nodes[lane as usize];
+                let next = self.next::<MIXED>(node, source, lane);
+                nodes[lane as usize] = next;
+                moving[kept as usize] = lane;
+                last = next != node;
+                kept = kept.wrapping_add(u8::from(last));
+            }
+            // All of a full block moved: the count is back at 0.
+            *n_moving = if kept == 0 && last { BLOCK } else { kept as usize };
+        }
+    }
+
+    /// Takes one row from `node` as far as it gets.
+    pub(super) fn descend(&self, mut node: u32, source: &impl Source, lane: u8) -> u32 {
+        loop {
+            match self.next::<true>(node, source, lane) {
+                next if next == node => return node,
+                next => node = next,
+            }
+        }
+    }
+
+    /// The node after `node`; the same one where the row stays.
+    #[inline(always)]
+    fn next<const MIXED: bool>(&self, node: u32, source: &impl Source, lane: u8) -> u32 {
+        let Step { constant, other, column } = self.steps[node as usize];
+        let x = source.cell(column & COLUMN, lane);
+        let pass = |passes: bool| select_unpredictable(passes, node + 1, other);
+        match column & !COLUMN {
+            kind if MIXED && kind >= IN => {
+                let (place, level) = (constant.to_bits() as usize, level(x));
+                match kind {
+                    MISSING if x.is_nan() && source.has_unseen() => node,
+                    MISSING => pass(x.is_nan()),
+                    _ if x.is_nan() => node,
+                    IN => pass(bits::get(&self.sets[place..], level)),
+                    _ => self.tables[place + level],
+                }
+            }
+            // Nothing of this holds without a value, nor at a node where rows stay.
+            kind => {
+                let below = MIXED && (kind == IS) & (x < constant);
+                select_unpredictable((x > constant) | below, other, node + u32::from(x <= constant))
+            }
+        }
+    }
+}
+
+/// The level that a cell holds, by the bits of the float: a conversion would also ask for its sign and its range.
+#[inline(always)]
+fn level(x: f64) -> usize {
+    (x + 0.5 * EXACT).to_bits() as u32 as usize
+}
