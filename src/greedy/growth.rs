@@ -3,7 +3,6 @@
 //! While all cases of a node are whole, it has its part of every sorted column (`orders`). Below a split that some case
 //! had no value for, cases come in parts, and columns are counted or sorted anew (`cells`).
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
@@ -12,14 +11,16 @@ use rayon::Scope;
 use rayon::prelude::*;
 use smallvec::SmallVec;
 
+use super::Params;
 use super::cases::CaseSet;
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
-use super::split::{Cut, Found, Known, Rule, Sides};
+use super::rules::WithRules;
+use super::split::{Cut, Found, Known, Rule, Sides, better};
 use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::{Impurity, Side};
+use crate::criterion::{Fraction, Impurity, Side};
 
 /// Cases times columns from which the columns of a node are shared out to threads.
 const PARALLEL_COLUMNS: usize = 1 << 17;
@@ -48,13 +49,20 @@ pub(crate) struct GrownSplit {
     pub own: bool,
 }
 
-/// What growth needs to know.
-pub(crate) struct Growth<'t, I> {
+/// The growth of one tree over a table.
+pub(super) struct Growth<'t> {
+    table: &'t Table,
+    budget: &'t Budget,
+    threads: usize,
+    max_leaves: Option<u64>,
+}
+
+/// What all workers of a growth share.
+struct Grower<'t, I> {
     table: &'t Table,
     /// For nodes of whole cases, and for nodes of parts.
     rules: [Rule<I>; 2],
     layout: Layout,
-    max_depth: u64,
     budget: &'t Budget,
     threads: usize,
     next: AtomicU32,
@@ -92,27 +100,32 @@ struct Room {
     grown: Vec<(u32, Grown)>,
 }
 
-impl<'t, I: Impurity> Growth<'t, I> {
-    pub fn new(
-        table: &'t Table,
-        rules: [Rule<I>; 2],
-        max_depth: Option<u64>,
-        budget: &'t Budget,
-        threads: usize,
-    ) -> Self {
-        Growth {
+impl<'t> Growth<'t> {
+    pub fn new(table: &'t Table, params: &Params, budget: &'t Budget, threads: usize) -> Self {
+        Growth { table, budget, threads, max_leaves: params.max_leaves }
+    }
+}
+
+impl WithRules for Growth<'_> {
+    type Outcome = (Vec<Grown>, Option<Stop>);
+
+    fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
+        let Growth { table, budget, threads, max_leaves } = self;
+        let grower = Grower {
             table,
             rules,
             layout: Layout::new(table.n_classes),
-            max_depth: max_depth.unwrap_or(u64::MAX),
             budget,
             threads,
             next: AtomicU32::new(1),
             stop: OnceLock::new(),
             rooms: Mutex::default(),
-        }
+        };
+        grower.grow(max_leaves)
     }
+}
 
+impl<'t, I: Impurity> Grower<'t, I> {
     /// Grows the whole tree; node 0 is the root. With a limit on leaves the split of greatest gain comes first.
     pub fn grow(&self, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
         let is_sorted = |column: &usize| {
@@ -187,10 +200,13 @@ impl<'t, I: Impurity> Growth<'t, I> {
             for task in fresh.drain(..) {
                 match self.choose(&task, &mut room, &mut ticker) {
                     Some((column, found)) => {
-                        // In units that whole cases and parts share.
-                        let (rule, whole) = (self.rule(&task), if task.whole { 0 } else { self.table.digits as i32 });
-                        let gain = found.gain as f64 / rule.impurity.unit() / 2f64.powi(whole);
-                        heap.push(Candidate { gain, task, column, cut: found.cut });
+                        let digits = if task.whole { 0 } else { self.table.digits };
+                        // In units that whole cases and parts share: powers of two apart.
+                        let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();
+                        let places = units.log2() as i32 + digits as i32;
+                        let common = i128::from(found.gain) << (32 - places);
+                        let exact = found.exact.and_then(|exact| exact.over(digits));
+                        heap.push(Candidate { gain: (exact, common), task, column, cut: found.cut });
                     }
                     None => room.grown.push((task.id, task.leaf())),
                 }
@@ -228,10 +244,8 @@ impl<'t, I: Impurity> Growth<'t, I> {
         self.threads > 1 && task.work() > PARALLEL_COLUMNS
     }
 
-    /// Whether a node cannot be split whatever its columns are like.
     fn is_leaf(&self, task: &Task) -> bool {
-        let pure = task.side.masses.iter().filter(|&&mass| mass > 0).count() <= 1;
-        pure || task.depth >= self.max_depth || task.count < self.rule(task).min_cases
+        self.rule(task).is_leaf(&task.side, task.count, task.depth)
     }
 
     /// The best split of a node; ties: the first column. None either if growth has to stop.
@@ -294,10 +308,7 @@ impl<'t, I: Impurity> Growth<'t, I> {
             (Some(winner), Cut::AtMost { below, .. }) => self.branches_of_order(&task, winner, *below, room).into(),
             _ => {
                 let coded = &self.table.columns[column as usize];
-                own = coded.own.is_some_and(|own| {
-                    let codes = coded.codes();
-                    task.set.cases.iter().any(|&case| codes[case as usize] == own)
-                });
+                own = coded.has_own(&task.set);
                 self.branches_of_cells(&task, column, &cut, room)
             }
         };
@@ -446,17 +457,10 @@ impl Task<'_> {
     }
 }
 
-/// The one of greater quality; ties: the first column.
-fn better(a: Option<(u32, Found)>, b: Option<(u32, Found)>) -> Option<(u32, Found)> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(if (b.1.quality, Reverse(b.0)) > (a.1.quality, Reverse(a.0)) { b } else { a }),
-        (a, b) => a.or(b),
-    }
-}
-
 /// A node with its split, by total gain; ties: the node that came first.
 struct Candidate<'t> {
-    gain: f64,
+    /// As a fraction, if rounding matters, and rounded.
+    gain: (Option<Fraction>, i128),
     task: Task<'t>,
     column: u32,
     cut: Cut,
@@ -464,7 +468,11 @@ struct Candidate<'t> {
 
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.gain.total_cmp(&other.gain).then(other.task.id.cmp(&self.task.id))
+        let by_gain = match (self.gain, other.gain) {
+            ((Some(a), _), (Some(b), _)) => a.cmp(&b),
+            ((_, a), (_, b)) => a.cmp(&b),
+        };
+        by_gain.then(other.task.id.cmp(&self.task.id))
     }
 }
 

@@ -35,20 +35,22 @@
 mod cases;
 mod cells;
 mod finish;
+mod graph;
 mod growth;
 mod mean;
 mod orders;
+mod rules;
 mod split;
 mod table;
 
-use crate::budget::{Budget, Limits, Status, Stop};
+use crate::budget::{Budget, Limits, Status};
 pub use crate::criterion::Criterion;
-use crate::criterion::{CostGini, Costs, Entropy, Gini, Impurity, LeafCost};
-use crate::data::{Dataset, Target};
+use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
-use growth::{Grown, Growth};
+pub use graph::CaseGraph;
+use growth::Growth;
 pub use table::MOST_UNITS;
 use table::Table;
 
@@ -229,28 +231,9 @@ pub struct Outcome {
 /// If the target has no classes, no row is present, `class_weight` or `costs` do not fit the classes, or a level is
 /// unseen by the schema.
 pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outcome> {
-    let needs = |got| Error::WrongTarget { search: "GreedyTreeSearch", needs: "classes", got };
-    match data.target() {
-        Target::Classes(_) => {}
-        Target::Numbers(_) => {
-            return Err(needs("numbers (cast that column to strings or whole numbers to read it as labels)"));
-        }
-        Target::None => return Err(needs("absent (name it when you make the dataset)")),
-    }
+    rules::check_target(data)?;
     let params = checked.params();
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let costs = match &params.costs {
-        None => Costs::errors(n_classes),
-        Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => Costs::new(costs),
-        Some(costs) => {
-            let lengths: Vec<String> = costs.iter().map(|row| row.len().to_string()).collect();
-            return Err(Error::InvalidParameter {
-                name: "costs",
-                expected: format!("{n_classes} rows of {n_classes} costs, one for each class"),
-                got: format!("{} rows of {}", costs.len(), lengths.join(", ")),
-            });
-        }
-    };
+    let costs = rules::costs(data, params)?;
     let threads = checked.threads_on(data);
     threads::with_pool(threads, |threads| {
         let table = match Table::new(data, params, budget, threads > 1)? {
@@ -260,7 +243,8 @@ pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outc
                 return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });
             }
         };
-        let (grown, stop) = grow(&table, params, &costs, budget, threads);
+        let growth = Growth::new(&table, params, budget, threads);
+        let (grown, stop) = rules::with_rules(&table, params, &costs, growth);
         let tree = finish::finish(data, &table, params, &costs, &grown)?;
         Ok(Outcome { tree, status: stop.map_or(Status::Complete, Status::from), seconds: budget.seconds() })
     })
@@ -268,49 +252,3 @@ pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outc
 
 /// Cells of a table above which a pool of threads pays.
 const PARALLEL_CELLS: usize = 1 << 15;
-
-/// Chooses the impurity, once for whole cases and once for parts of them.
-fn grow(table: &Table, params: &Params, costs: &Costs, budget: &Budget, threads: usize) -> (Vec<Grown>, Option<Stop>) {
-    let most = [table.total, table.total << table.digits];
-    let n_classes = table.n_classes;
-    match (params.criterion, params.costs.is_some()) {
-        (Criterion::InformationGain | Criterion::GainRatio, _) => {
-            // Masses of parts are too many to tabulate.
-            let entropy =
-                [(most[0], most[0]), (most[1], 0)].map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
-            grow_by(table, params, entropy, budget, threads)
-        }
-        (Criterion::Gini, false) => grow_by(table, params, most.map(Gini::new), budget, threads),
-        (Criterion::Gini, true) => {
-            grow_by(table, params, most.map(|most| CostGini::new(costs.clone(), most)), budget, threads)
-        }
-        (Criterion::Error, _) => {
-            grow_by(table, params, most.map(|most| LeafCost::new(costs.clone(), most)), budget, threads)
-        }
-    }
-}
-
-fn grow_by<I: Impurity>(
-    table: &Table,
-    params: &Params,
-    impurities: [I; 2],
-    budget: &Budget,
-    threads: usize,
-) -> (Vec<Grown>, Option<Stop>) {
-    let mut digits = [0, table.digits].into_iter();
-    let rules = impurities.map(|impurity| {
-        let digits = digits.next().unwrap_or(0);
-        let cases = |n: u64| n.saturating_mul(1 << digits);
-        split::Rule {
-            impurity,
-            ratio: params.criterion == Criterion::GainRatio,
-            min_cases: cases(params.min_cases),
-            min_branch: cases(params.min_branch.unwrap_or(0)),
-            min_leaf: cases(params.min_leaf),
-            min_gain: params.min_gain,
-            nominal: params.nominal_splits,
-            shares_order: params.costs.is_none() || params.criterion != Criterion::Gini,
-        }
-    });
-    Growth::new(table, rules, params.max_depth, budget, threads).grow(params.max_leaves)
-}

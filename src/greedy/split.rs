@@ -1,8 +1,18 @@
 //! The best split of one column at one node, by the kind of the column.
 
+use std::cmp::Ordering;
+
 use super::cells::Cell;
 use super::{NominalSplits, table::Coded};
-use crate::criterion::{Impurity, Side};
+use crate::criterion::{Fraction, Impurity, Side};
+
+/// The better of the splits of two columns; ties: the first column.
+pub(crate) fn better(a: Option<(u32, Found)>, b: Option<(u32, Found)>) -> Option<(u32, Found)> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(if b.1.cmp(&a.1).then(a.0.cmp(&b.0)).is_gt() { b } else { a }),
+        (a, b) => a.or(b),
+    }
+}
 
 /// What is asked of a column, in its codes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +81,19 @@ pub(crate) struct Found {
     pub quality: i64,
     /// The total gain.
     pub gain: i64,
+    /// The gain, if rounding matters: then this is what is compared.
+    pub exact: Option<Fraction>,
     pub cut: Cut,
+}
+
+impl Found {
+    /// Which is better.
+    pub fn cmp(&self, other: &Self) -> Ordering {
+        match (self.exact, other.exact) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => self.quality.cmp(&other.quality),
+        }
+    }
 }
 
 /// How splits are judged and which are admissible, in the units of one kind of node.
@@ -80,6 +102,7 @@ pub(crate) struct Rule<I> {
     pub impurity: I,
     /// Whether quality is the gain ratio.
     pub ratio: bool,
+    pub max_depth: u64,
     pub min_cases: u64,
     pub min_branch: u64,
     pub min_leaf: u64,
@@ -145,11 +168,17 @@ impl<I: Impurity> Rule<I> {
         self.min_leaf.max(self.min_branch)
     }
 
+    /// Whether a node cannot be split whatever its columns are like (so that Assumption 5 holds).
+    pub fn is_leaf(&self, side: &Side, count: u64, depth: u64) -> bool {
+        let pure = side.masses.iter().filter(|&&mass| mass > 0).count() <= 1;
+        pure || depth >= self.max_depth || count < self.min_cases
+    }
+
     /// A total gain and what it is worth, if it is enough.
     pub fn found(
         &self,
         known: &Known,
-        gain: i64,
+        (gain, exact): (i64, Option<Fraction>),
         masses: impl Iterator<Item = u64>,
         cut: impl FnOnce() -> Cut,
     ) -> Option<Found> {
@@ -170,7 +199,7 @@ impl<I: Impurity> Rule<I> {
             true => (i128::from(gain) << 60).checked_div(i128::from(information)).unwrap_or(0) as i64,
             false => gain,
         };
-        Some(Found { quality, gain, cut: cut() })
+        Some(Found { quality, gain, exact, cut: cut() })
     }
 
     /// The best split of a column of any kind from its cells, at a node of these class masses and that many cases.
@@ -229,7 +258,7 @@ impl<I: Impurity> Rule<I> {
             }
             pair.pass(cell);
         }
-        let best = pair.best;
+        let best = (pair.best, pair.best_exact);
         let (below, above, mass) = found?;
         self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
     }
@@ -251,7 +280,8 @@ impl<I: Impurity> Rule<I> {
         let impurity = &self.impurity;
         let (all, all_ones) = (known.side.total, known.side.masses[1]);
         let base = impurity.pair(all - all_ones, all_ones);
-        let (mut best, mut found) = (base + impurity.noise(all, 2), None);
+        let noise = impurity.noise(all, 2);
+        let (mut best, mut best_exact, mut found) = (base + noise, None, None);
         // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
         let mut n_cuts = 0;
         let (mut below, mut cut) = (Below::default(), Below::default());
@@ -287,13 +317,26 @@ impl<I: Impurity> Rule<I> {
             let [mass, ones, code] = cut.map(M::into);
             let (above, ones_above) = (all - mass, all_ones - ones);
             let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);
-            if value > best {
-                (best, found) = (value, Some((code as u32, mass)));
+            if value > if I::ROUNDS { best - noise } else { best } {
+                let parts = [[mass - ones, ones], [above - ones_above, ones_above]];
+                let exact = self.exact(known, parts.iter().map(|part| &part[..]));
+                let is_better = match (exact, best_exact) {
+                    (Some(exact), Some(best)) => exact > best,
+                    _ => value > best,
+                };
+                if is_better {
+                    (best, best_exact, found) = (value, exact, Some((code as u32, mass)));
+                }
             }
         }
         let (below, mass) = found?;
         let above = cells.map(|cell| cell.code).find(|&code| code > below)?;
-        self.found(known, best - base, self.two(known, mass), || Cut::AtMost { below, above })
+        self.found(known, (best - base, best_exact), self.two(known, mass), || Cut::AtMost { below, above })
+    }
+
+    /// The gain as a fraction, if it is needed and in range.
+    fn exact<'m>(&self, known: &Known, parts: impl Iterator<Item = &'m [u64]>) -> Option<Fraction> {
+        if I::ROUNDS { self.impurity.exact_gain(parts, &known.side.masses) } else { None }
     }
 
     /// The masses of two branches.
@@ -306,7 +349,7 @@ impl<I: Impurity> Rule<I> {
         let part = &mut sides.left;
         part.copy_from(known.side);
         let (mut gain, mut large, mut differs) = (-self.impurity.purity(known.side), 0, false);
-        let (mut codes, mut masses) = (Vec::new(), Vec::new());
+        let (mut codes, mut masses, mut by_class) = (Vec::new(), Vec::new(), Vec::new());
         for group in groups(cells) {
             part.clear();
             group.iter().for_each(|cell| self.impurity.add(part, cell.class as usize, cell.mass));
@@ -319,14 +362,22 @@ impl<I: Impurity> Rule<I> {
             differs = differs || self.impurity.is_gain(part, known.side, 0);
             codes.push(group[0].code);
             masses.push(part.total);
+            if I::ROUNDS {
+                by_class.push(part.masses.clone());
+            }
         }
-        let is_gain = gain > self.impurity.noise(known.side.total, codes.len())
-            || differs
-            || self.impurity.is_gain(part, known.side, gain);
+        let exact = self.exact(known, by_class.iter().map(|masses| &masses[..]));
+        let is_gain = exact.map_or_else(
+            || {
+                let noise = self.impurity.noise(known.side.total, codes.len());
+                gain > noise || differs || self.impurity.is_gain(part, known.side, gain)
+            },
+            Fraction::is_positive,
+        );
         if large < 2 || !is_gain {
             return None;
         }
-        self.found(known, gain, masses.into_iter(), || Cut::Each(codes.into()))
+        self.found(known, (gain, exact), masses.into_iter(), || Cut::Each(codes.into()))
     }
 
     /// One level against the others; ties: the first level.
@@ -340,7 +391,7 @@ impl<I: Impurity> Rule<I> {
                 found = Some((group[0].code, pair.left.total));
             }
         }
-        let best = pair.best;
+        let best = (pair.best, pair.best_exact);
         let (code, mass) = found?;
         self.found(known, best, self.two(known, mass), || Cut::Is(code))
     }
@@ -379,7 +430,7 @@ impl<I: Impurity> Rule<I> {
                 }
             }
         }
-        let best = pair.best;
+        let best = (pair.best, pair.best_exact);
         let (passes, mass) = passes?;
         let mut is_in = vec![false; groups.len()];
         passes.iter().for_each(|&group| is_in[group] = true);
@@ -423,6 +474,7 @@ struct Pair<'s, I> {
     n: u64,
     /// The greatest gain so far.
     best: i64,
+    best_exact: Option<Fraction>,
 }
 
 impl<'s, I: Impurity> Pair<'s, I> {
@@ -431,7 +483,8 @@ impl<'s, I: Impurity> Pair<'s, I> {
         let whole = known.side;
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let (left, right) = (&mut sides.left, &mut sides.right);
-        let mut pair = Pair { rule, whole, left, right, base, noise, count: 0, n: known.count, best: i64::MIN };
+        let mut pair =
+            Pair { rule, whole, left, right, base, noise, count: 0, n: known.count, best: i64::MIN, best_exact: None };
         pair.restart();
         pair
     }
@@ -458,11 +511,26 @@ impl<'s, I: Impurity> Pair<'s, I> {
             return false;
         }
         let gain = self.rule.impurity.purity(self.left) + self.rule.impurity.purity(self.right) - self.base;
-        // What is positive but for rounding is looked at exactly.
-        let better = gain > self.best && (gain > self.noise || self.rule.impurity.is_gain(self.left, self.whole, gain));
-        if better {
-            self.best = gain;
+        if gain <= if I::ROUNDS { self.best.saturating_sub(self.noise) } else { self.best } {
+            return false;
         }
-        better
+        // What is positive but for rounding is looked at exactly, and so is what is better but for rounding.
+        if gain <= self.noise && !self.rule.impurity.is_gain(self.left, self.whole, gain) {
+            return false;
+        }
+        if I::ROUNDS {
+            let parts = [&self.left.masses[..], &self.right.masses].into_iter();
+            let exact = self.rule.impurity.exact_gain(parts, &self.whole.masses);
+            let is_better = match (exact, self.best_exact) {
+                (Some(exact), Some(best)) => exact > best,
+                _ => gain > self.best,
+            };
+            if !is_better {
+                return false;
+            }
+            self.best_exact = exact;
+        }
+        self.best = gain;
+        true
     }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
 
+use super::cases::CaseSet;
 use super::split::Cut;
 use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
@@ -86,6 +87,14 @@ impl Coded {
             Values::Ordered(ordered, _) => !ordered.missing,
             Values::Nominal(column) => self.own.is_some() || column.n_missing() == 0,
         }
+    }
+
+    /// Whether some of the cases have a missing value that counts as one.
+    pub fn has_own(&self, set: &CaseSet) -> bool {
+        self.own.is_some_and(|own| {
+            let codes = self.codes();
+            set.cases.iter().any(|&case| codes[case as usize] == own)
+        })
     }
 
     /// How many branches a split has, those that no case took included.
@@ -214,16 +223,21 @@ impl Table {
 
 /// The rows to learn from, with the weights of their classes in their own, which rows they are, and the unit of mass.
 pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
-    let weighted = by_class(data, &params.class_weight)?;
-    let mut present = weighted.cases()?;
+    let mut present = data.cases()?;
     if params.missing == Missing::Drop {
-        for column in weighted.columns().iter().filter(|column| column.n_missing() > 0) {
+        for column in data.columns().iter().filter(|column| column.n_missing() > 0) {
             let is_missing = |row: &usize| column.value(*row, MISSING) == Value::Missing;
             (0..data.n_rows()).filter(is_missing).for_each(|row| bits::clear(&mut present, row));
         }
         if present.iter().all(|&word| word == 0) {
             return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });
         }
+    }
+    let weighted = by_class(data, &params.class_weight, &present)?;
+    let by_weight = weighted.cases()?;
+    present.iter_mut().zip(by_weight).for_each(|(present, by_weight)| *present &= by_weight);
+    if present.iter().all(|&word| word == 0) {
+        return Err(Error::NoCases { reason: "every row left has weight 0" });
     }
     let rows: Vec<usize> = bits::ones(&present).collect();
     let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
@@ -232,7 +246,7 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
 }
 
 /// The table with the weights of classes in those of its rows.
-fn by_class(data: &Dataset, class_weight: &ClassWeight) -> Result<Dataset> {
+fn by_class(data: &Dataset, class_weight: &ClassWeight, present: &[u64]) -> Result<Dataset> {
     let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
@@ -247,12 +261,12 @@ fn by_class(data: &Dataset, class_weight: &ClassWeight) -> Result<Dataset> {
         }
         ClassWeight::Each(factors) => factors.clone(),
         ClassWeight::Balanced => {
-            let mut masses = vec![0.0; n_classes];
-            for (row, &class) in classes.iter().enumerate() {
-                masses[class as usize] += data.count(row) as f64 * weight(row);
-            }
-            let (total, present) = (masses.iter().sum::<f64>(), masses.iter().filter(|&&mass| mass > 0.0).count());
-            let factor = |mass: f64| if mass > 0.0 { total / (present as f64 * mass) } else { 1.0 };
+            // In integers, so that a count is a repetition.
+            let units = Units::within(data, 0.0, MOST_UNITS)?;
+            let mut masses = vec![0; n_classes];
+            bits::ones(present).for_each(|row| masses[classes[row] as usize] += units.mass(data, row));
+            let (total, present) = (masses.iter().sum::<u64>(), masses.iter().filter(|&&mass| mass > 0).count());
+            let factor = |mass: u64| if mass > 0 { total as f64 / (present as f64 * mass as f64) } else { 1.0 };
             masses.into_iter().map(factor).collect()
         }
     };

@@ -4,6 +4,8 @@
 use lattree::data::{Column, Dataset, Kind, Number, Target, Value};
 use lattree::greedy::{ClassWeight, Missing, Params};
 use lattree::objective::Units;
+use num_bigint::BigInt;
+use num_rational::BigRational;
 
 pub struct Case {
     pub class: usize,
@@ -127,16 +129,26 @@ fn centre(kind: &Kind, cells: impl Iterator<Item = (u128, Value)>) -> Option<Val
         let most: u128 = *masses.iter().max()?;
         return Some(Value::Level(masses.iter().position(|&mass| mass == most)? as u32));
     };
-    let (mut sum, mut total) = (0.0, 0.0);
+    let zero = || BigRational::from(BigInt::ZERO);
+    let (mut sum, mut total) = (zero(), zero());
     for &(mass, value) in &cells {
-        let value = match value {
-            Value::Float(x) => x,
-            Value::Integer(x) => x as f64,
-            other => panic!("{other:?} in a column of numbers"),
-        };
-        sum += mass as f64 * value;
-        total += mass as f64;
+        let mass = BigRational::from(BigInt::from(mass));
+        sum += &mass
+            * match value {
+                Value::Float(x) => BigRational::from_float(x).expect("a finite value"),
+                Value::Integer(x) => BigRational::from(BigInt::from(x)),
+                other => panic!("{other:?} in a column of numbers"),
+            };
+        total += mass;
     }
-    let mean: f64 = sum / total;
-    Some(if *number == Number::Float { Value::Float(mean + 0.0) } else { Value::Integer(mean.round() as i64) })
+    let mean = sum / total;
+    let half = BigRational::new(1.into(), 2.into());
+    Some(match number {
+        // More digits than any float has: the text is read as the nearest one.
+        Number::Float => {
+            let digits = (mean * BigInt::from(10).pow(1100)).to_integer();
+            Value::Float(format!("{digits}e-1100").parse::<f64>().expect("a number") + 0.0)
+        }
+        _ => Value::Integer((mean + half).floor().to_integer().try_into().expect("between integers of 64 bits")),
+    })
 }

@@ -1,7 +1,8 @@
 //! What holds for every table: over fewer columns, for more threads, for counts, for trees as deep as a table is long.
 
+use lattree::Error;
 use lattree::data::{Column, Dataset, Kind, Number};
-use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
+use lattree::greedy::{CaseGraph, ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Tree;
 
 use crate::common::Random;
@@ -36,6 +37,55 @@ fn columns_that_a_tree_does_not_use_do_not_matter() {
     });
 }
 
+/// The trees of one case graph are those that are grown on the columns alone, in whatever order subsets come, with the
+/// graph kept or begun anew; and a tree that was grown before asks nothing of the table.
+#[test]
+fn the_case_graph_grows_the_same_trees() {
+    for_seeds(1_500, |seed| {
+        let mut random = Random::new(8_000_000 + seed);
+        let missing = *random.pick(&MODES.map(|mode| if mode == Missing::Drop { Missing::Fractional } else { mode }));
+        let finite = matches!(missing, Missing::Mean | Missing::ClassMean);
+        let data = random_table(&mut random, finite);
+        let params = Params { max_leaves: None, ..random_params(&mut random, missing, &data) };
+        let checked = params.clone().checked().expect("good parameters");
+        let memory = *random.pick(&[u64::MAX, 0, 2_000]);
+        let mut graph = match CaseGraph::new(&data, &checked, memory) {
+            Ok(graph) => graph,
+            Err(_) => return assert!(run(&data, &params).is_err(), "seed {seed}"),
+        };
+        for _ in 0..8 {
+            let columns: Vec<usize> = (0..data.columns().len()).filter(|_| random.chance(60)).collect();
+            let names: Vec<String> = columns.iter().map(|&c| data.schema().features[c].name.clone()).collect();
+            let alone = run(&data.select(&names).expect("names of columns"), &params).expect("a good table").tree;
+            let tree = graph.tree(&columns).expect("good columns");
+            assert_eq!(tree, alone, "seed {seed}, {names:?}, {params:?}\n{data:?}");
+            if memory == u64::MAX {
+                let before = graph.stats();
+                assert_eq!(graph.tree(&columns).expect("good columns"), tree);
+                assert_eq!(graph.stats(), before);
+            }
+        }
+        let wrong = [data.columns().len()];
+        assert!(matches!(graph.tree(&wrong), Err(Error::InvalidParameter { name: "columns", .. })));
+    });
+}
+
+#[test]
+fn the_case_graph_refuses_what_depends_on_more_than_cases() {
+    let (data, params) = random_problem(1);
+    for (params, refused) in [
+        (Params { max_leaves: Some(3), missing: Missing::Mean, ..params.clone() }, "max_leaves"),
+        (Params { max_leaves: None, missing: Missing::Drop, ..params }, "missing"),
+    ] {
+        let checked = params.checked().expect("good parameters");
+        let name = match CaseGraph::new(&data, &checked, 0) {
+            Err(Error::InvalidParameter { name, .. }) => name,
+            other => panic!("{:?}", other.err()),
+        };
+        assert_eq!(name, refused);
+    }
+}
+
 /// The rows of a table, each as often as its count.
 fn repeated(data: &Dataset) -> Dataset {
     let rows: Vec<usize> = (0..data.n_rows())
@@ -51,8 +101,7 @@ fn repeated(data: &Dataset) -> Dataset {
 fn a_count_is_a_repetition() {
     for_seeds(2_000, |seed| {
         let (data, params) = random_problem(6_000_000 + seed);
-        // Means are sums of floats, and their rounding depends on how many there are.
-        if data.counts().is_none() || matches!(params.missing, Missing::Mean | Missing::ClassMean) {
+        if data.counts().is_none() {
             return;
         }
         match (run(&data, &params), run(&repeated(&data), &params)) {

@@ -1,0 +1,209 @@
+//! Entropy, in bits times mass.
+
+use super::{Impurity, Side, shares_differ};
+
+/// x log2 x, times a power of two, in integers.
+///
+/// Tabulated logarithms are sums of those of prime factors. So two sums of x log2 x that are equal as real numbers, that
+/// is, whose products of x^x have the same factors, are equal as integers too, and ties between splits of different
+/// class masses are found. Other logarithms are rounded on their own.
+#[derive(Debug)]
+pub(crate) struct Entropy {
+    table: Vec<i64>,
+    /// Binary digits after the point.
+    digits: i32,
+    n_classes: usize,
+}
+
+impl Entropy {
+    /// Masses up to this are looked up.
+    const MOST_TABULATED: u64 = 1 << 22;
+
+    /// For sets of at most this mass. `tabulated` masses are looked up, at most [`Self::MOST_TABULATED`].
+    ///
+    /// Complexity: O(n log log n) for n tabulated masses.
+    pub fn new(most: u64, tabulated: u64, n_classes: usize) -> Self {
+        let bits = 64 - most.leading_zeros() as i32;
+        // The greatest value stays below 2^61, so that the difference of two sums stays in range.
+        let digits = 61 - bits - (32 - bits.leading_zeros() as i32);
+        let n = tabulated.min(most).min(Self::MOST_TABULATED) as usize;
+        let mut table = vec![0i64; n + 1];
+        // First the logarithms: of primes, then of what they are factors of.
+        for x in 2..=n {
+            if table[x] == 0 {
+                let log = rounded(log2(x as u64), 60 - digits);
+                let mut power = x;
+                while power <= n {
+                    (power..=n).step_by(power).for_each(|multiple| table[multiple] += log);
+                    power *= x;
+                }
+            }
+        }
+        (0..).zip(&mut table).for_each(|(x, log)| *log *= x);
+        Entropy { table, digits, n_classes }
+    }
+
+    /// x log2 x in units.
+    #[inline(always)]
+    fn x_log_x(&self, x: u64) -> i64 {
+        match self.table.get(x as usize) {
+            Some(&value) => value,
+            None => self.compute(x),
+        }
+    }
+
+    #[inline(never)]
+    fn compute(&self, x: u64) -> i64 {
+        // log2 has 60 digits after the point. x < 2^62, so that the product has at most 128 bits.
+        if x < 2 { 0 } else { rounded(u128::from(x) * log2(x), 60 - self.digits) }
+    }
+}
+
+/// A number without its last digits, of which there is one at least.
+fn rounded(x: u128, digits: i32) -> i64 {
+    ((x >> (digits - 1)) as i64 + 1) >> 1
+}
+
+impl Impurity for Entropy {
+    #[inline(always)]
+    fn add(&self, side: &mut Side, class: usize, mass: u64) {
+        let old = side.masses[class];
+        side.masses[class] = old + mass;
+        side.total += mass;
+        side.sum.logs += self.x_log_x(old + mass) - self.x_log_x(old);
+    }
+
+    #[inline(always)]
+    fn remove(&self, side: &mut Side, class: usize, mass: u64) {
+        let old = side.masses[class];
+        side.masses[class] = old - mass;
+        side.total -= mass;
+        side.sum.logs += self.x_log_x(old - mass) - self.x_log_x(old);
+    }
+
+    #[inline(always)]
+    fn purity(&self, side: &Side) -> i64 {
+        side.sum.logs - self.x_log_x(side.total)
+    }
+
+    #[inline(always)]
+    fn pair(&self, first: u64, second: u64) -> i64 {
+        self.x_log_x(first) + self.x_log_x(second) - self.x_log_x(first + second)
+    }
+
+    fn noise(&self, total: u64, branches: usize) -> i64 {
+        // A tabulated logarithm is wrong by half a unit for each of its at most log2 x factors, and times x; what is
+        // computed by less than two units. The class masses and the sum count, of all branches and of the whole.
+        let bits = 64 - i64::from(total.leading_zeros());
+        let tabulated = 2 * bits * total.min(self.table.len() as u64) as i64;
+        tabulated + 2 * (self.n_classes as i64 + 1) * (branches as i64 + 1)
+    }
+
+    fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
+        shares_differ(part, whole)
+    }
+
+    fn unit(&self) -> f64 {
+        2f64.powi(self.digits)
+    }
+
+    fn perfect(&self, side: &Side) -> Option<i64> {
+        Some(-self.purity(side))
+    }
+
+    fn split_information(&self, masses: impl Iterator<Item = u64>) -> i64 {
+        let (sum, total) = masses.fold((0, 0), |(sum, total), mass| (sum + self.x_log_x(mass), total + mass));
+        self.x_log_x(total) - sum
+    }
+}
+
+/// Numbers in [1, 2) are looked up by this many binary digits.
+const STEP: u32 = 11;
+
+/// For i < 2^11: log2(1 + i/2^11), 63 binary digits, and 2^64/(2^11 + i).
+static LOGS: [(u64, u64); 1 << STEP] = {
+    let mut logs = [(0, 0); 1 << STEP];
+    let mut i = 0;
+    while i < 1 << STEP {
+        // Digit by digit: squaring doubles the logarithm, and its integer part is the next digit.
+        let mut z = ((1 << STEP) + i as u64) << (63 - STEP); // 63 digits after the point, in [1, 2)
+        let mut bit = 63;
+        while bit > 0 {
+            bit -= 1;
+            let square = z as u128 * z as u128; // 126 digits after the point, in [1, 4)
+            if square >> 127 == 1 {
+                logs[i].0 |= 1 << bit;
+                z = (square >> 64) as u64;
+            } else {
+                z = (square >> 63) as u64;
+            }
+        }
+        logs[i].1 = ((1u128 << 64) / ((1 << STEP) + i as u128)) as u64;
+        i += 1;
+    }
+    logs
+};
+
+/// 1/(j ln 2) for j = 1, ..., 5, 63 binary digits.
+const SERIES: [u64; 5] = {
+    const LOG2_E: u64 = 0xb8aa_3b29_5c17_f0bc; // 1/ln 2 = log2 e
+    [LOG2_E, LOG2_E / 2, LOG2_E / 3, LOG2_E / 4, LOG2_E / 5]
+};
+
+/// log2 x for x >= 1, 60 binary digits after the point, wrong by a few of the last at most. Integers only.
+#[inline]
+fn log2(x: u64) -> u128 {
+    let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
+    let exponent = 63 - x.leading_zeros();
+    let normal = x << x.leading_zeros(); // in [2^63, 2^64)
+    let (log, reciprocal) = LOGS[(normal >> (63 - STEP)) as usize & ((1 << STEP) - 1)];
+    // normal / 2^63 = (1 + i/2^11) (1 + r), and r < 2^-11 has 64 digits.
+    let r = times(normal << (STEP + 1), reciprocal);
+    // log2(1 + r) = r/ln 2 - r^2/(2 ln 2) + ..., by Horner's rule; the next term is below 2^-67.
+    let [a, b, c, d, e] = SERIES;
+    let sum = a - times(r, b - times(r, c - times(r, d - times(r, e))));
+    (u128::from(exponent) << 60) + u128::from((log + times(r, sum)) >> 3)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logarithms() {
+        for x in (1..3000).chain((0..62).flat_map(|i| [1 << i, (1 << i) + 1, (3 << i) / 2, (1 << (i + 1)) - 1])) {
+            let got = log2(x) as f64 / (1u64 << 60) as f64;
+            assert!((got - (x as f64).log2()).abs() < 1e-14, "{x}: {got} {}", (x as f64).log2());
+        }
+        // Of powers they are exact but for the last digits.
+        for (base, power) in [(3u64, 4), (5, 3), (7, 5), (10, 6), (1001, 2)] {
+            let (one, all) = (log2(base) * u128::from(power), log2(base.pow(power)));
+            assert!(one.abs_diff(all) < 64, "{base}^{power}: {one} {all}");
+        }
+    }
+
+    #[test]
+    fn equal_products_have_equal_sums() {
+        // 1^1 2^2 ... as logarithms: 4^4 = 2^8, so 4 log 4 = 8 log 2; 6^6 = 2^6 3^6.
+        let entropy = Entropy::new(1 << 20, 1 << 20, 2);
+        let log = |x: u64| entropy.x_log_x(x) / x as i64;
+        for (a, b) in [(4u64, 9), (12, 35), (1000, 1001), (1024, 1023)] {
+            assert_eq!(log(a * b), log(a) + log(b));
+        }
+        for x in (2..200).chain([9_973, 65_536, 1 << 20]) {
+            let (tabulated, computed) = (entropy.x_log_x(x), entropy.compute(x));
+            assert!(tabulated.abs_diff(computed) <= x * 11, "{x}: {tabulated} {computed}");
+        }
+    }
+
+    #[test]
+    fn sums_stay_in_range() {
+        for most in (0..62).map(|bits| 1u64 << bits).chain([3, 1000, (1 << 62) - 1]) {
+            let entropy = Entropy::new(most, 1 << 10, 2);
+            let value = entropy.x_log_x(most);
+            assert!((0..1 << 61).contains(&value), "{most}: {value}");
+            let expected = most as f64 * (most as f64).log2() * entropy.unit();
+            assert!((value as f64 - expected).abs() <= 1e-9 * expected + 1.0, "{most}: {value} {expected}");
+        }
+    }
+}

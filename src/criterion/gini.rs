@@ -1,0 +1,165 @@
+//! The Gini index, plain and with costs. Purities are quotients.
+
+use super::{Costs, Fraction, Impurity, Side, shares_differ};
+
+/// Quotients are in units of 2^-digits.
+#[derive(Debug)]
+struct Fixed {
+    digits: i32,
+    unit: f64,
+}
+
+impl Fixed {
+    /// Such that `most` stays below 2^62.
+    fn new(most: u64) -> Self {
+        let digits = most.leading_zeros() as i32 - 2;
+        Fixed { digits, unit: 2f64.powi(digits) }
+    }
+
+    /// A quotient of at most `most`. Division of floats is exact to the last bit by their standard, on every platform.
+    #[inline(always)]
+    fn quotient(&self, dividend: f64, divisor: u64) -> i64 {
+        if divisor == 0 { 0 } else { (dividend / divisor as f64 * self.unit) as i64 }
+    }
+
+    fn noise(&self, total: u64, branches: usize) -> i64 {
+        (2f64.powi(self.digits - 51) * total as f64) as i64 + branches as i64 + 2
+    }
+}
+
+/// The Gini index: purity is the sum of squared masses over the mass.
+#[derive(Debug)]
+pub(crate) struct Gini(Fixed);
+
+impl Gini {
+    /// For sets of at most this mass.
+    pub fn new(most: u64) -> Self {
+        Gini(Fixed::new(most))
+    }
+}
+
+impl Impurity for Gini {
+    const ROUNDS: bool = true;
+
+    #[inline(always)]
+    fn add(&self, side: &mut Side, class: usize, mass: u64) {
+        let old = u128::from(side.masses[class]);
+        side.masses[class] += mass;
+        side.total += mass;
+        side.sum.squares += u128::from(mass) * (2 * old + u128::from(mass));
+    }
+
+    #[inline(always)]
+    fn remove(&self, side: &mut Side, class: usize, mass: u64) {
+        let old = u128::from(side.masses[class]);
+        side.masses[class] -= mass;
+        side.total -= mass;
+        side.sum.squares -= u128::from(mass) * (2 * old - u128::from(mass));
+    }
+
+    #[inline(always)]
+    fn purity(&self, side: &Side) -> i64 {
+        // The conversion of 128 bits is a call.
+        let squares = match u64::try_from(side.sum.squares) {
+            Ok(squares) => squares as f64,
+            Err(_) => side.sum.squares as f64,
+        };
+        self.0.quotient(squares, side.total)
+    }
+
+    #[inline(always)]
+    fn pair(&self, first: u64, second: u64) -> i64 {
+        let square = |x: u64| x as f64 * x as f64;
+        self.0.quotient(square(first) + square(second), first + second)
+    }
+
+    fn noise(&self, total: u64, branches: usize) -> i64 {
+        self.0.noise(total, branches)
+    }
+
+    fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
+        shares_differ(part, whole)
+    }
+
+    fn quotient(&self, masses: &[u64]) -> Option<Fraction> {
+        let squares = masses.iter().map(|&mass| u128::from(mass) * u128::from(mass)).sum::<u128>();
+        Fraction::new(squares.try_into().ok()?, masses.iter().sum())
+    }
+
+    fn unit(&self) -> f64 {
+        self.0.unit
+    }
+}
+
+/// The Gini index with costs: sum L(k, k') p(k) p(k'), times the mass (equation 8 of the lecture notes).
+#[derive(Debug)]
+pub(crate) struct CostGini {
+    costs: Costs,
+    /// Binary digits of masses to drop so that products stay in range; none unless masses are huge.
+    drop: u32,
+    fixed: Fixed,
+}
+
+impl CostGini {
+    /// For sets of at most this mass.
+    pub fn new(costs: Costs, most: u64) -> Self {
+        let drop = (64 - most.leading_zeros()).saturating_sub(42);
+        // Costs take up to 20 digits.
+        CostGini { costs, drop, fixed: Fixed::new((most >> drop) << 20) }
+    }
+
+    /// The sum of L(k, k') m(k) m(k').
+    fn pairs(&self, masses: &[u64]) -> u128 {
+        let mass = |k: usize| u128::from(masses[k] >> self.drop);
+        let row = |k: usize| mass(k) * (0..masses.len()).map(|j| mass(j) * self.costs.of(k, j)).sum::<u128>();
+        (0..masses.len()).map(row).sum()
+    }
+
+    fn of(&self, masses: &[u64], total: u64) -> i64 {
+        -self.fixed.quotient(self.pairs(masses) as f64, total >> self.drop)
+    }
+}
+
+impl Impurity for CostGini {
+    const ROUNDS: bool = true;
+
+    #[inline(always)]
+    fn add(&self, side: &mut Side, class: usize, mass: u64) {
+        side.masses[class] += mass;
+        side.total += mass;
+    }
+
+    #[inline(always)]
+    fn remove(&self, side: &mut Side, class: usize, mass: u64) {
+        side.masses[class] -= mass;
+        side.total -= mass;
+    }
+
+    fn purity(&self, side: &Side) -> i64 {
+        self.of(&side.masses, side.total)
+    }
+
+    fn pair(&self, first: u64, second: u64) -> i64 {
+        self.of(&[first, second], first + second)
+    }
+
+    fn noise(&self, total: u64, branches: usize) -> i64 {
+        self.fixed.noise(total >> self.drop << 20, branches)
+    }
+
+    fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
+        // Of two branches: the other one is what is left. Of several this says nothing, and the fraction is asked.
+        let rest: Vec<u64> = whole.masses.iter().zip(&part.masses).map(|(all, part)| all - part).collect();
+        let gain = self.exact_gain([&part.masses[..], &rest].into_iter(), &whole.masses);
+        gain.is_some_and(|gain| gain.is_positive())
+    }
+
+    fn quotient(&self, masses: &[u64]) -> Option<Fraction> {
+        let pairs: i128 = self.pairs(masses).try_into().ok()?;
+        if self.drop == 0 { Fraction::new(-pairs, masses.iter().sum()) } else { None }
+    }
+
+    fn unit(&self) -> f64 {
+        self.costs.per_one() * self.fixed.unit / 2f64.powi(self.drop as i32)
+    }
+}

@@ -1,0 +1,122 @@
+//! How good a greedy split is, in integers: information gain, Gini, errors, and their forms with costs.
+//!
+//! The *purity* of a set of cases is minus its total impurity, up to a constant: mass times impurity, in fixed point. The
+//! total gain of a split is the purity of its branches less that of the cases they share out. Every purity is a function
+//! of class masses alone, sums of them do not depend on the order of summation, and so equal masses have equal gains on
+//! every platform: with floats the last bit would depend on who adds first, and ties would fall at random.
+//!
+//! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: [`Impurity::is_gain`] compares
+//! class shares by cross-multiplication. Gains that are equal though the masses are not come out equal: logarithms are
+//! sums over prime factors (`entropy`), quotients that come close are compared as fractions (`gini`). Beyond masses of
+//! 2^22 units (logarithms) and 2^31 (fractions) they may differ by 2^-50 of the node's mass.
+
+mod costs;
+mod entropy;
+mod fraction;
+mod gini;
+
+pub(crate) use costs::{Costs, LeafCost};
+pub(crate) use entropy::Entropy;
+pub(crate) use fraction::Fraction;
+pub(crate) use gini::{CostGini, Gini};
+
+/// How greedy splits are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Criterion {
+    /// The decrease of entropy, in bits.
+    #[default]
+    InformationGain,
+    /// Information gain over split information (C4.5).
+    GainRatio,
+    /// The decrease of the Gini index; with costs, of sum L(k, k') p(k) p(k').
+    Gini,
+    /// The decrease of the error of a leaf; with costs, of its expected cost.
+    Error,
+}
+
+/// The class masses of a set of cases, and what an [`Impurity`] keeps to follow changes in constant time.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Side {
+    /// Mass per class.
+    pub masses: Vec<u64>,
+    /// Their sum.
+    pub total: u64,
+    sum: Sum,
+}
+
+/// A sum over classes of a function of each one's mass.
+#[derive(Debug, Clone, Copy, Default)]
+struct Sum {
+    logs: i64,
+    squares: u128,
+}
+
+impl Side {
+    /// Makes it the set of no case again.
+    pub fn clear(&mut self) {
+        self.masses.fill(0);
+        (self.total, self.sum) = (0, Sum::default());
+    }
+
+    /// Copies another set without allocating.
+    pub fn copy_from(&mut self, other: &Side) {
+        self.masses.clone_from(&other.masses);
+        (self.total, self.sum) = (other.total, other.sum);
+    }
+}
+
+/// Purities of sets of cases.
+pub(crate) trait Impurity: Sync {
+    /// Whether equal gains may come out unequal, so that close ones have to be compared as fractions.
+    const ROUNDS: bool = false;
+
+    /// Adds mass of a class.
+    fn add(&self, side: &mut Side, class: usize, mass: u64);
+    /// Takes mass of a class away.
+    fn remove(&self, side: &mut Side, class: usize, mass: u64);
+    /// Minus the total impurity; a constant times the mass may be added.
+    fn purity(&self, side: &Side) -> i64;
+    /// The purity of unit masses of two classes.
+    fn pair(&self, first: u64, second: u64) -> i64;
+    /// A total gain above this is positive without doubt, where that many branches share out this mass.
+    fn noise(&self, total: u64, branches: usize) -> i64;
+    /// Whether a split has a positive gain, decided exactly: `part` is one of two branches, or each of several in turn, of
+    /// the cases in `whole`.
+    fn is_gain(&self, part: &Side, whole: &Side, gain: i64) -> bool;
+    /// The purity of class masses as a fraction, where it is one and its terms are not too large.
+    fn quotient(&self, _masses: &[u64]) -> Option<Fraction> {
+        None
+    }
+    /// The gain of a split as a fraction, where [`Impurity::ROUNDS`] and its terms are not too large.
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Fraction> {
+        let mut gain = self.quotient(whole)?.negative();
+        for part in parts {
+            gain = gain.plus(self.quotient(part)?)?;
+        }
+        Some(gain)
+    }
+    /// The purity that a gain of one per unit of mass comes to.
+    fn unit(&self) -> f64;
+    /// The gain that leaves no impurity, where it is exact.
+    fn perfect(&self, _: &Side) -> Option<i64> {
+        None
+    }
+    /// A set of these class masses.
+    fn side(&self, masses: Vec<u64>) -> Side {
+        let mut side = Side { masses: vec![0; masses.len()], ..Side::default() };
+        masses.into_iter().enumerate().for_each(|(class, mass)| self.add(&mut side, class, mass));
+        side
+    }
+    /// The total split information of branches of these masses; only where the criterion asks for it.
+    fn split_information(&self, _: impl Iterator<Item = u64>) -> i64 {
+        0
+    }
+}
+
+/// Whether the class shares of a part differ from those of the whole.
+fn shares_differ(part: &Side, whole: &Side) -> bool {
+    let cross = |(&part_mass, &whole_mass): (&u64, &u64)| {
+        u128::from(part_mass) * u128::from(whole.total) != u128::from(whole_mass) * u128::from(part.total)
+    };
+    part.masses.iter().zip(&whole.masses).any(cross)
+}
