@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from lattree import DataError, Dataset, OptimalTreeSearch
+from lattree import DataError, Dataset, GreedyTreeSearch, OptimalTreeSearch
 
 INTEGERS = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8"]
 DTYPES = ["?", *INTEGERS, "f4", "f8"]
@@ -201,3 +201,27 @@ def test_labels(labels, dtype):
     assert data.schema.classes == sorted(set(labels))
     assert data.target.to_list() == labels
     assert data.target.dtype == pl.Series(y).dtype
+
+
+@pytest.mark.parametrize("width", [3, 100])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int32", "uint32", "int64"])
+def test_arrays_predict_as_the_datasets_made_of_them(dtype, width):
+    random = np.random.default_rng(width)
+    learn = random.integers(0, 100, (2000, width)).astype(dtype)
+    noise = random.integers(0, 2, 2000)
+    tree = GreedyTreeSearch(threads=1).run(Dataset.from_arrays(learn, noise)).tree
+    assert len(tree.features) > 0.7 * width
+    cells = random.integers(0, 100, (600, width)).astype(dtype)
+    if dtype.startswith("float"):
+        cells = cells / np.asarray(3, dtype)
+        cells[random.random(cells.shape) < 0.05] = np.nan
+    data = Dataset.from_arrays(cells, like=tree)
+    doubled = np.repeat(cells, 2, axis=1)
+    for array in (cells, np.asfortranarray(cells), doubled[:, ::2], cells.astype(cells.dtype.newbyteorder(">"))):
+        assert (tree.predict(array) == tree.predict(data)).all()
+        assert (tree.apply(array) == tree.apply(data)).all()
+        assert (tree.predict_proba(array) == tree.predict_proba(data)).all()
+    assert tree.predict(cells[:0]).to_list() == []
+    assert tree.predict(cells[7:8]).to_list() == tree.predict(data.take([7])).to_list()
+    with pytest.raises(DataError, match=f"X has {width - 1} columns"):
+        tree.predict(cells[:, 1:])
