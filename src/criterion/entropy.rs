@@ -1,6 +1,6 @@
 //! Entropy, in bits times mass.
 
-use super::{Impurity, Side, shares_differ};
+use super::{Exact, Impurity, Side, shares_differ};
 
 /// x log2 x, times a power of two, in integers.
 ///
@@ -10,6 +10,8 @@ use super::{Impurity, Side, shares_differ};
 #[derive(Debug)]
 pub(crate) struct Entropy {
     table: Vec<i64>,
+    /// Whether some masses are not tabulated.
+    rounds: bool,
     /// Binary digits after the point.
     digits: i32,
     n_classes: usize,
@@ -40,7 +42,7 @@ impl Entropy {
             }
         }
         (0..).zip(&mut table).for_each(|(x, log)| *log *= x);
-        Entropy { table, digits, n_classes }
+        Entropy { rounds: most >= table.len() as u64, table, digits, n_classes }
     }
 
     /// x log2 x in units.
@@ -101,6 +103,18 @@ impl Impurity for Entropy {
 
     fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
         shares_differ(part, whole)
+    }
+
+    fn rounds(&self) -> bool {
+        self.rounds
+    }
+
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
+        let terms = |masses: &[u64], sign: i64| {
+            let sum = (masses.iter().sum(), -sign);
+            masses.iter().map(|&mass| (mass, sign)).chain([sum]).collect::<Vec<_>>()
+        };
+        Some(Exact::Logs(terms(whole, -1).into_iter().chain(parts.flat_map(|part| terms(part, 1))).collect()))
     }
 
     fn unit(&self) -> f64 {

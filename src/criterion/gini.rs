@@ -1,6 +1,6 @@
 //! The Gini index, plain and with costs. Purities are quotients.
 
-use super::{Costs, Fraction, Impurity, Side, shares_differ};
+use super::{Costs, Exact, Fraction, Impurity, Side, shares_differ};
 
 /// Quotients are in units of 2^-digits.
 #[derive(Debug)]
@@ -27,6 +27,19 @@ impl Fixed {
     }
 }
 
+/// The purities of the parts less that of the whole; `None` where terms are too large.
+fn gain_of_quotients<'m>(
+    parts: impl Iterator<Item = &'m [u64]>,
+    whole: &[u64],
+    purity: impl Fn(&[u64]) -> Option<Fraction>,
+) -> Option<Exact> {
+    let mut gain = purity(whole)?.negative();
+    for part in parts {
+        gain = gain.plus(purity(part)?)?;
+    }
+    Some(Exact::Fraction(gain))
+}
+
 /// The Gini index: purity is the sum of squared masses over the mass.
 #[derive(Debug)]
 pub(crate) struct Gini(Fixed);
@@ -39,8 +52,6 @@ impl Gini {
 }
 
 impl Impurity for Gini {
-    const ROUNDS: bool = true;
-
     #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         let old = u128::from(side.masses[class]);
@@ -81,9 +92,15 @@ impl Impurity for Gini {
         shares_differ(part, whole)
     }
 
-    fn quotient(&self, masses: &[u64]) -> Option<Fraction> {
-        let squares = masses.iter().map(|&mass| u128::from(mass) * u128::from(mass)).sum::<u128>();
-        Fraction::new(squares.try_into().ok()?, masses.iter().sum())
+    fn rounds(&self) -> bool {
+        true
+    }
+
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
+        gain_of_quotients(parts, whole, |masses| {
+            let squares = masses.iter().map(|&mass| u128::from(mass) * u128::from(mass)).sum::<u128>();
+            Fraction::new(squares.try_into().ok()?, masses.iter().sum())
+        })
     }
 
     fn unit(&self) -> f64 {
@@ -121,8 +138,6 @@ impl CostGini {
 }
 
 impl Impurity for CostGini {
-    const ROUNDS: bool = true;
-
     #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] += mass;
@@ -151,12 +166,18 @@ impl Impurity for CostGini {
         // Of two branches: the other one is what is left. Of several this says nothing, and the fraction is asked.
         let rest: Vec<u64> = whole.masses.iter().zip(&part.masses).map(|(all, part)| all - part).collect();
         let gain = self.exact_gain([&part.masses[..], &rest].into_iter(), &whole.masses);
-        gain.is_some_and(|gain| gain.is_positive())
+        gain.is_some_and(|gain| gain.is_positive() == Some(true))
     }
 
-    fn quotient(&self, masses: &[u64]) -> Option<Fraction> {
-        let pairs: i128 = self.pairs(masses).try_into().ok()?;
-        if self.drop == 0 { Fraction::new(-pairs, masses.iter().sum()) } else { None }
+    fn rounds(&self) -> bool {
+        true
+    }
+
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
+        gain_of_quotients(parts, whole, |masses| {
+            let pairs: i128 = self.pairs(masses).try_into().ok()?;
+            if self.drop == 0 { Fraction::new(-pairs, masses.iter().sum()) } else { None }
+        })
     }
 
     fn unit(&self) -> f64 {

@@ -6,18 +6,20 @@
 //! every platform: with floats the last bit would depend on who adds first, and ties would fall at random.
 //!
 //! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: [`Impurity::is_gain`] compares
-//! class shares by cross-multiplication. Gains that are equal though the masses are not come out equal: logarithms are
-//! sums over prime factors (`entropy`), quotients that come close are compared as fractions (`gini`). Beyond masses of
-//! 2^22 units (logarithms) and 2^31 (fractions) they may differ by 2^-50 of the node's mass.
+//! class shares by cross-multiplication. Gains that are equal though the masses are not are told to be equal: tabulated
+//! logarithms are sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared
+//! as products, quotients as fractions (`exact`). Fractions of masses beyond 2^31 are compared rounded, to 2^-50.
 
 mod costs;
 mod entropy;
+mod exact;
 mod fraction;
 mod gini;
 
 pub(crate) use costs::{Costs, LeafCost};
 pub(crate) use entropy::Entropy;
-pub(crate) use fraction::Fraction;
+pub(crate) use exact::Exact;
+use fraction::Fraction;
 pub(crate) use gini::{CostGini, Gini};
 
 /// How greedy splits are judged.
@@ -67,9 +69,6 @@ impl Side {
 
 /// Purities of sets of cases.
 pub(crate) trait Impurity: Sync {
-    /// Whether equal gains may come out unequal, so that close ones have to be compared as fractions.
-    const ROUNDS: bool = false;
-
     /// Adds mass of a class.
     fn add(&self, side: &mut Side, class: usize, mass: u64);
     /// Takes mass of a class away.
@@ -83,17 +82,13 @@ pub(crate) trait Impurity: Sync {
     /// Whether a split has a positive gain, decided exactly: `part` is one of two branches, or each of several in turn, of
     /// the cases in `whole`.
     fn is_gain(&self, part: &Side, whole: &Side, gain: i64) -> bool;
-    /// The purity of class masses as a fraction, where it is one and its terms are not too large.
-    fn quotient(&self, _masses: &[u64]) -> Option<Fraction> {
-        None
+    /// Whether equal gains may come out unequal, so that close ones have to be compared by [`Impurity::exact_gain`].
+    fn rounds(&self) -> bool {
+        false
     }
-    /// The gain of a split as a fraction, where [`Impurity::ROUNDS`] and its terms are not too large.
-    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Fraction> {
-        let mut gain = self.quotient(whole)?.negative();
-        for part in parts {
-            gain = gain.plus(self.quotient(part)?)?;
-        }
-        Some(gain)
+    /// The gain of a split into parts of these class masses, where [`Impurity::rounds`], unless its terms are too large.
+    fn exact_gain<'m>(&self, _parts: impl Iterator<Item = &'m [u64]>, _whole: &[u64]) -> Option<Exact> {
+        None
     }
     /// The purity that a gain of one per unit of mass comes to.
     fn unit(&self) -> f64;

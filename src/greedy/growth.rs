@@ -20,7 +20,7 @@ use super::split::{Cut, Found, Known, Rule, Sides, better};
 use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::{Fraction, Impurity, Side};
+use crate::criterion::{Exact, Impurity, Side};
 
 /// Cases times columns from which the columns of a node are shared out to threads.
 const PARALLEL_COLUMNS: usize = 1 << 17;
@@ -460,7 +460,7 @@ impl Task<'_> {
 /// A node with its split, by total gain; ties: the node that came first.
 struct Candidate<'t> {
     /// As a fraction, if rounding matters, and rounded.
-    gain: (Option<Fraction>, i128),
+    gain: (Option<Exact>, i128),
     task: Task<'t>,
     column: u32,
     cut: Cut,
@@ -468,11 +468,8 @@ struct Candidate<'t> {
 
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let by_gain = match (self.gain, other.gain) {
-            ((Some(a), _), (Some(b), _)) => a.cmp(&b),
-            ((_, a), (_, b)) => a.cmp(&b),
-        };
-        by_gain.then(other.task.id.cmp(&self.task.id))
+        let exact = self.gain.0.as_ref().zip(other.gain.0.as_ref()).and_then(|(a, b)| a.compare(b));
+        exact.unwrap_or_else(|| self.gain.1.cmp(&other.gain.1)).then(other.task.id.cmp(&self.task.id))
     }
 }
 

@@ -28,7 +28,7 @@
 //! # Map
 //!
 //! `table`: columns as codes, sorted once. `cells`: the masses of one column over the cases of a node, in the order of
-//! its values. `split`: the best split of a column, by kind. `cases`: the cases of a node and their way down.
+//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `cases`: the cases of a node and their way down.
 //! `graph`: case sets with the rankings of their columns, for searches over many trees. `orders`: sorted columns that
 //! are split along with the node. `growth`: one tree, with threads. `finish`: masses and labels.
 
@@ -38,6 +38,8 @@ mod finish;
 mod graph;
 mod growth;
 mod mean;
+mod nominal;
+mod ordered;
 mod orders;
 mod rules;
 mod split;

@@ -1,0 +1,137 @@
+//! The best cut of an ordered column.
+
+use super::cells::Cell;
+use super::split::{Cut, Found, Known, Pair, Rule, Sides, is_better};
+use crate::criterion::Impurity;
+
+/// The cases below a cut of two classes: their mass, that of class 1, how many, and the greatest code.
+#[derive(Debug, Clone, Copy, Default)]
+struct Below {
+    mass: u64,
+    ones: u64,
+    count: u64,
+    code: u32,
+}
+
+/// In how many bits masses are kept.
+trait Width: Copy + Default + Into<u64> {
+    /// What is known to fit.
+    fn narrow(x: u64) -> Self;
+}
+
+impl Width for u32 {
+    #[inline]
+    fn narrow(x: u64) -> Self {
+        x as u32
+    }
+}
+
+impl Width for u64 {
+    #[inline]
+    fn narrow(x: u64) -> Self {
+        x
+    }
+}
+
+impl<I: Impurity> Rule<I> {
+    /// The best cut of an ordered column; ties: the first. `cells` ascend by code, of which there are two or more.
+    /// Complexity: O(cells), times what the impurity takes.
+    pub fn ordered(
+        &self,
+        cells: impl Iterator<Item = Cell> + Clone,
+        known: &Known,
+        sides: &mut Sides,
+    ) -> Option<Found> {
+        if known.side.masses.len() == 2 {
+            let found = match u32::try_from(known.side.total) {
+                Ok(_) => self.ordered_of_two::<u32>(cells.clone(), known, &mut sides.narrow_cuts),
+                Err(_) => self.ordered_of_two::<u64>(cells.clone(), known, &mut sides.cuts),
+            };
+            if found.is_some() || self.impurity.noise(known.side.total, 2) == 0 {
+                return found;
+            }
+        }
+        let mut pair = Pair::new(self, known, sides);
+        let (mut found, mut below) = (None, u32::MAX);
+        for cell in cells {
+            if below != cell.code {
+                if pair.count > 0 && pair.is_better() {
+                    found = Some((below, cell.code, pair.left.total));
+                }
+                below = cell.code;
+            }
+            pair.pass(cell);
+        }
+        let best = (pair.best, pair.best_exact);
+        let (below, above, mass) = found?;
+        self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
+    }
+
+    /// [`Rule::ordered`] for two classes, whose masses alone say all of a set. The impurities at hand are concave, so
+    /// that of the cuts within a run of values of one class only the first and the last can be best: those next to the
+    /// other class, and those that the least size of a branch makes first or last (Fayyad and Irani, *On the handling of
+    /// continuous-valued attributes in decision tree generation*, 1992).
+    ///
+    /// `None` if no gain is positive without doubt.
+    fn ordered_of_two<M: Width>(
+        &self,
+        cells: impl Iterator<Item = Cell> + Clone,
+        known: &Known,
+        cuts: &mut Vec<[M; 3]>,
+    ) -> Option<Found> {
+        let n = known.count;
+        let least = self.min_side().max(1);
+        let impurity = &self.impurity;
+        let (all, all_ones) = (known.side.total, known.side.masses[1]);
+        let base = impurity.pair(all - all_ones, all_ones);
+        let noise = impurity.noise(all, 2);
+        let slack = if impurity.rounds() { noise } else { 0 };
+        let (mut best, mut best_exact, mut found) = (base + noise, None, None);
+        // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
+        let mut n_cuts = 0;
+        let (mut below, mut cut) = (Below::default(), Below::default());
+        // What the value below the cut is: of one class, or of both (2).
+        let mut kind_below = 2;
+        let mut last = None;
+        let mut cells_left = cells.clone();
+        loop {
+            let cell = cells_left.next();
+            let code = cell.map_or(u32::MAX, |cell| cell.code);
+            if code != below.code {
+                // A value ends here. Was the cut below it worth a look?
+                let (ones, mass) = (below.ones - cut.ones, below.mass - cut.mass);
+                let kind = if ones == 0 { 0 } else { 2 - u32::from(ones == mass) };
+                if cut.count >= least && cut.count + least <= n {
+                    if n_cuts == cuts.len() {
+                        cuts.resize(2 * n_cuts + 64, [M::default(); 3]);
+                    }
+                    cuts[n_cuts] = [cut.mass, cut.ones, cut.code.into()].map(M::narrow);
+                    n_cuts += usize::from(kind != kind_below || kind == 2 || last.is_none());
+                    last = Some(cut);
+                }
+                (kind_below, cut) = (kind, below);
+            }
+            let Some(cell) = cell else { break };
+            below.mass += cell.mass;
+            below.ones += cell.mass * u64::from(cell.class);
+            below.count += cell.count;
+            below.code = code;
+        }
+        let last = last.map(|cut| [cut.mass, cut.ones, cut.code.into()].map(M::narrow));
+        for cut in cuts[..n_cuts].iter().chain(&last) {
+            let [mass, ones, code] = cut.map(M::into);
+            let (above, ones_above) = (all - mass, all_ones - ones);
+            let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);
+            if value > best - slack {
+                let parts = [[mass - ones, ones], [above - ones_above, ones_above]];
+                let exact = self.exact(known, parts.iter().map(|part| &part[..]));
+                if is_better((value, &exact), (best, &best_exact)) {
+                    (best, best_exact, found) = (value, exact, Some((code as u32, mass)));
+                }
+            }
+        }
+        let (below, mass) = found?;
+        let above = cells.map(|cell| cell.code).find(|&code| code > below)?;
+        self.found(known, (best - base, best_exact), self.two(known, mass), || Cut::AtMost { below, above })
+    }
+}
