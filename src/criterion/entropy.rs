@@ -1,5 +1,7 @@
 //! Entropy, in bits times mass.
 
+use smallvec::SmallVec;
+
 use super::{Exact, Impurity, Side, shares_differ};
 
 /// x log2 x, times a power of two, in integers.
@@ -110,11 +112,14 @@ impl Impurity for Entropy {
     }
 
     fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
-        let terms = |masses: &[u64], sign: i64| {
-            let sum = (masses.iter().sum(), -sign);
-            masses.iter().map(|&mass| (mass, sign)).chain([sum]).collect::<Vec<_>>()
+        let mut terms = SmallVec::new();
+        let mut add = |masses: &[u64], sign: i64| {
+            terms.extend(masses.iter().map(|&mass| (mass, sign)));
+            terms.push((masses.iter().sum(), -sign));
         };
-        Some(Exact::Logs(terms(whole, -1).into_iter().chain(parts.flat_map(|part| terms(part, 1))).collect()))
+        add(whole, -1);
+        parts.for_each(|part| add(part, 1));
+        Some(Exact::Logs(terms))
     }
 
     fn unit(&self) -> f64 {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use smallvec::SmallVec;
+
 use super::Fraction;
 
 /// A gain as the number it is.
@@ -10,7 +12,7 @@ pub(crate) enum Exact {
     /// A rational number.
     Fraction(Fraction),
     /// The sum of c x log2 x over these (x, c).
-    Logs(Box<[(u64, i64)]>),
+    Logs(SmallVec<[(u64, i64); 9]>),
 }
 
 impl Exact {

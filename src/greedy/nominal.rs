@@ -52,8 +52,8 @@ impl<I: Impurity> Rule<I> {
                 found = Some((group[0].code, pair.left.total));
             }
         }
-        let best = (pair.best, pair.best_exact);
         let (code, mass) = found?;
+        let best = pair.best_gain();
         self.found(known, best, self.two(known, mass), || Cut::Is(code))
     }
 
@@ -91,8 +91,8 @@ impl<I: Impurity> Rule<I> {
                 }
             }
         }
-        let best = (pair.best, pair.best_exact);
         let (passes, mass) = passes?;
+        let best = pair.best_gain();
         let mut is_in = vec![false; groups.len()];
         passes.iter().for_each(|&group| is_in[group] = true);
         let first = is_in[0];

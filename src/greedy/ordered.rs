@@ -1,7 +1,7 @@
 //! The best cut of an ordered column.
 
 use super::cells::Cell;
-use super::split::{Cut, Found, Known, Pair, Rule, Sides, is_better};
+use super::split::{Cut, Found, Known, Pair, Rule, Sides, is_greater};
 use crate::criterion::Impurity;
 
 /// The cases below a cut of two classes: their mass, that of class 1, how many, and the greatest code.
@@ -62,8 +62,8 @@ impl<I: Impurity> Rule<I> {
             }
             pair.pass(cell);
         }
-        let best = (pair.best, pair.best_exact);
         let (below, above, mass) = found?;
+        let best = pair.best_gain();
         self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
     }
 
@@ -86,7 +86,11 @@ impl<I: Impurity> Rule<I> {
         let base = impurity.pair(all - all_ones, all_ones);
         let noise = impurity.noise(all, 2);
         let slack = if impurity.rounds() { noise } else { 0 };
-        let (mut best, mut best_exact, mut found) = (base + noise, None, None);
+        let (mut best, mut found) = (base + noise, None::<(u32, u64, u64)>);
+        let exact = |mass: u64, ones: u64| {
+            let parts = [[mass - ones, ones], [all - mass - (all_ones - ones), all_ones - ones]];
+            impurity.exact_gain(parts.iter().map(|part| &part[..]), &known.side.masses)
+        };
         // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
         let mut n_cuts = 0;
         let (mut below, mut cut) = (Below::default(), Below::default());
@@ -122,15 +126,15 @@ impl<I: Impurity> Rule<I> {
             let [mass, ones, code] = cut.map(M::into);
             let (above, ones_above) = (all - mass, all_ones - ones);
             let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);
-            if value > best - slack {
-                let parts = [[mass - ones, ones], [above - ones_above, ones_above]];
-                let exact = self.exact(known, parts.iter().map(|part| &part[..]));
-                if is_better((value, &exact), (best, &best_exact)) {
-                    (best, best_exact, found) = (value, exact, Some((code as u32, mass)));
-                }
+            let is_close = value <= best + slack;
+            if value > best - slack
+                && (!is_close || is_greater(value, best, || exact(mass, ones).zip(exact(found?.1, found?.2))))
+            {
+                (best, found) = (value, Some((code as u32, mass, ones)));
             }
         }
-        let (below, mass) = found?;
+        let (below, mass, ones) = found?;
+        let best_exact = if slack > 0 { exact(mass, ones) } else { None };
         let above = cells.map(|cell| cell.code).find(|&code| code > below)?;
         self.found(known, (best - base, best_exact), self.two(known, mass), || Cut::AtMost { below, above })
     }

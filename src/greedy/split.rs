@@ -81,7 +81,8 @@ pub(crate) struct Found {
     pub quality: i64,
     /// The total gain.
     pub gain: i64,
-    /// What is compared, if rounding matters and quality is the gain.
+    /// How far rounding may be wrong about which quality is greater; then gains are compared as they are.
+    pub slack: u64,
     pub exact: Option<Exact>,
     pub cut: Cut,
 }
@@ -89,7 +90,8 @@ pub(crate) struct Found {
 impl Found {
     /// Which is better.
     pub fn cmp(&self, other: &Self) -> Ordering {
-        let exact = self.exact.as_ref().zip(other.exact.as_ref()).and_then(|(a, b)| a.compare(b));
+        let close = self.quality.abs_diff(other.quality) <= self.slack.max(other.slack);
+        let exact = self.exact.as_ref().zip(other.exact.as_ref()).filter(|_| close).and_then(|(a, b)| a.compare(b));
         exact.unwrap_or_else(|| self.quality.cmp(&other.quality))
     }
 }
@@ -124,6 +126,7 @@ pub(crate) struct Known<'a> {
 pub(crate) struct Sides {
     pub(super) left: Side,
     right: Side,
+    best_left: Vec<u64>,
     pub(super) cuts: Vec<[u64; 3]>,
     pub(super) narrow_cuts: Vec<[u32; 3]>,
 }
@@ -165,7 +168,9 @@ impl<I: Impurity> Rule<I> {
             true => (i128::from(gain) << 60).checked_div(i128::from(information)).unwrap_or(0) as i64,
             false => gain,
         };
-        Some(Found { quality, gain, exact: exact.filter(|_| !self.ratio), cut: cut() })
+        let exact = exact.filter(|_| !self.ratio);
+        let slack = if exact.is_some() { self.impurity.noise(known.node_mass, branches) as u64 } else { 0 };
+        Some(Found { quality, gain, slack, exact, cut: cut() })
     }
 
     /// The best split of a column of any kind from its cells, at a node of these class masses and that many cases.
@@ -221,8 +226,9 @@ pub(super) struct Pair<'s, I> {
     pub count: u64,
     n: u64,
     /// The greatest gain so far.
-    pub best: i64,
-    pub best_exact: Option<Exact>,
+    best: i64,
+    /// The class masses on the left then.
+    best_left: &'s mut Vec<u64>,
 }
 
 impl<'s, I: Impurity> Pair<'s, I> {
@@ -231,7 +237,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
         let whole = known.side;
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let slack = if rule.impurity.rounds() { noise } else { 0 };
-        let (left, right) = (&mut sides.left, &mut sides.right);
+        let (left, right, best_left) = (&mut sides.left, &mut sides.right, &mut sides.best_left);
         let mut pair = Pair {
             rule,
             whole,
@@ -241,10 +247,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
             noise,
             slack,
             count: 0,
-            n: known.count,
-            best: i64::MIN,
-            best_exact: None,
-        };
+            n: known.count, best: i64::MIN, best_left };
         pair.restart();
         pair
     }
@@ -278,18 +281,30 @@ impl<'s, I: Impurity> Pair<'s, I> {
         if gain <= self.noise && !self.rule.impurity.is_gain(self.left, self.whole, gain) {
             return false;
         }
-        let parts = [&self.left.masses[..], &self.right.masses].into_iter();
-        let exact = if self.slack > 0 { self.rule.impurity.exact_gain(parts, &self.whole.masses) } else { None };
-        if !is_better((gain, &exact), (self.best, &self.best_exact)) {
-            return false;
+        if gain <= self.best.saturating_add(self.slack) && self.slack > 0 && self.best > i64::MIN {
+            let exact = |left: &[u64]| {
+                let right: Vec<u64> = self.whole.masses.iter().zip(left).map(|(all, part)| all - part).collect();
+                self.rule.impurity.exact_gain([left, &right].into_iter(), &self.whole.masses)
+            };
+            if !is_greater(gain, self.best, || exact(&self.left.masses).zip(exact(self.best_left))) {
+                return false;
+            }
         }
-        (self.best, self.best_exact) = (gain, exact);
+        self.best = gain;
+        self.best_left.clone_from(&self.left.masses);
         true
+    }
+
+    /// The best gain, and as it is if that is needed.
+    pub fn best_gain(&self) -> (i64, Option<Exact>) {
+        let right: Vec<u64> = self.whole.masses.iter().zip(&*self.best_left).map(|(all, part)| all - part).collect();
+        let exact = || self.rule.impurity.exact_gain([&self.best_left[..], &right].into_iter(), &self.whole.masses);
+        (self.best, if self.slack > 0 { exact() } else { None })
     }
 }
 
-/// Whether a gain is greater than the best so far: its exact value, or else the rounded one.
-pub(super) fn is_better(gain: (i64, &Option<Exact>), best: (i64, &Option<Exact>)) -> bool {
-    let exact = gain.1.as_ref().zip(best.1.as_ref()).and_then(|(a, b)| a.compare(b));
-    exact.unwrap_or_else(|| gain.0.cmp(&best.0)).is_gt()
+/// Whether a gain is greater than another that is close: their exact values say so, or else the rounded ones.
+pub(super) fn is_greater(gain: i64, other: i64, exact: impl FnOnce() -> Option<(Exact, Exact)>) -> bool {
+    let exact = exact().and_then(|(a, b)| a.compare(&b));
+    exact.unwrap_or_else(|| gain.cmp(&other)).is_gt()
 }
