@@ -98,9 +98,17 @@ pub(crate) trait Impurity: Sync {
     }
     /// A set of these class masses.
     fn side(&self, masses: Vec<u64>) -> Side {
-        let mut side = Side { masses: vec![0; masses.len()], ..Side::default() };
-        masses.into_iter().enumerate().for_each(|(class, mass)| self.add(&mut side, class, mass));
+        let mut side = Side { masses, ..Side::default() };
+        self.settle(&mut side);
         side
+    }
+    /// Makes a set be what its class masses say.
+    fn settle(&self, side: &mut Side) {
+        (side.total, side.sum) = (0, Sum::default());
+        for class in 0..side.masses.len() {
+            let mass = std::mem::take(&mut side.masses[class]);
+            self.add(side, class, mass);
+        }
     }
     /// The total split information of branches of these masses; only where the criterion asks for it.
     fn split_information(&self, _: impl Iterator<Item = u64>) -> i64 {

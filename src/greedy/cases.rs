@@ -18,24 +18,14 @@ impl CaseSet {
         CaseSet { cases: (0..table.n_cases as u32).collect(), fractions: None }
     }
 
-    /// Mass and count of the case at a place.
+    /// Calls `visit` with each case, its mass and its count.
     #[inline]
-    pub fn weights(&self, table: &Table, place: usize) -> (u64, u64) {
-        let case = self.cases[place];
-        let fraction = self.fractions.as_ref().map_or(1, |fractions| u64::from(fractions[place]));
-        (table.mass(case) * fraction, table.count(case) * fraction)
-    }
-
-    /// Calls `visit` with the place, the case, its mass and its count.
-    #[inline]
-    pub fn each(&self, table: &Table, mut visit: impl FnMut(usize, u32, u64, u64)) {
+    pub fn each(&self, table: &Table, mut visit: impl FnMut(u32, u64, u64)) {
         match &self.fractions {
-            None => self.cases.iter().enumerate().for_each(|(place, &case)| {
-                visit(place, case, table.mass(case), table.count(case));
-            }),
-            Some(_) => self.cases.iter().enumerate().for_each(|(place, &case)| {
-                let (mass, count) = self.weights(table, place);
-                visit(place, case, mass, count);
+            None => self.cases.iter().for_each(|&case| visit(case, table.mass(case), table.count(case))),
+            Some(fractions) => self.cases.iter().zip(fractions).for_each(|(&case, &fraction)| {
+                let fraction = u64::from(fraction);
+                visit(case, table.mass(case) * fraction, table.count(case) * fraction);
             }),
         }
     }
@@ -43,7 +33,7 @@ impl CaseSet {
     /// Class masses, and how many cases.
     pub fn masses(&self, table: &Table) -> (Vec<u64>, u64) {
         let (mut masses, mut n) = (vec![0; table.n_classes], 0);
-        self.each(table, |_, case, mass, count| {
+        self.each(table, |case, mass, count| {
             masses[table.classes[case as usize] as usize] += mass;
             n += count;
         });
@@ -61,7 +51,7 @@ impl CaseSet {
         let mut masses = vec![0u128; n_branches];
         let mut lengths = vec![0; n_branches];
         let mut missing = false;
-        self.each(table, |_, case, mass, _| match codes[case as usize] {
+        self.each(table, |case, mass, _| match codes[case as usize] {
             NONE => missing = true,
             code => {
                 let branch = branches.of(code);

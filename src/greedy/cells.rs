@@ -19,10 +19,13 @@ pub(crate) struct Cell {
 #[derive(Debug, Default)]
 pub(crate) struct Cells {
     pub cells: Vec<Cell>,
-    /// Cases per code and class.
-    tallies: Vec<u32>,
-    /// (mass, count) per code and class.
-    sums: Vec<(u64, u64)>,
+    /// Per case of the node: its class and mass, and how many cases it stands for where that is not its mass.
+    classes: Vec<u32>,
+    masses: Vec<u64>,
+    counts: Vec<u64>,
+    /// Sums of masses, and of counts, per code and class.
+    sums: Vec<u64>,
+    count_sums: Vec<u64>,
     keys: Vec<u64>,
     /// Where the cases of each code begin, then end.
     ends: Vec<u32>,
@@ -38,7 +41,23 @@ const BUCKETS_PER_CASE: usize = 2;
 const FILTER: usize = 10;
 
 impl Cells {
-    /// Fills [`Cells::cells`] with the cells of a column, ascending by code. Cases without a value are left out.
+    /// Gets ready for the columns of a node. Complexity: O(cases).
+    pub fn enter(&mut self, table: &Table, node: &CaseSet) {
+        self.classes.clear();
+        self.masses.clear();
+        self.counts.clear();
+        self.classes.extend(node.cases.iter().map(|&case| table.classes[case as usize]));
+        let apart = matches!(table.weights, Weights::Masses(..));
+        node.each(table, |_, mass, count| {
+            self.masses.push(mass);
+            if apart {
+                self.counts.push(count);
+            }
+        });
+    }
+
+    /// Fills [`Cells::cells`] with the cells of a column at the node entered, ascending by code. Cases without a value are
+    /// left out.
     ///
     /// Complexity: O(cases + codes x classes) or O(cases + codes) where codes are few, O(rows of the table) where cases
     /// are many, else O(cases log cases).
@@ -47,55 +66,45 @@ impl Cells {
         let coded = &table.columns[column];
         let (n, n_codes) = (node.cases.len(), coded.n_codes as usize);
         if n_codes * table.n_classes <= SUMS_PER_CASE * n + 16 {
-            self.count(table, coded, node);
+            self.count(table.n_classes, coded, node);
         } else if n_codes <= BUCKETS_PER_CASE * n + 16 {
-            self.bucket(table, coded, node);
+            self.bucket(coded, node);
         } else if coded.ordered && coded.own.is_none() && n * FILTER >= table.n_cases {
             self.filter(table, coded, node);
         } else {
-            self.sort(table, coded, node);
+            self.sort(coded, node);
         }
     }
 
-    fn count(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
-        let (codes, k) = (coded.codes(), table.n_classes);
-        if matches!(table.weights, Weights::Unit) && node.fractions.is_none() {
-            self.tallies.clear();
-            self.tallies.resize(coded.n_codes as usize * k, 0);
-            for &case in &node.cases {
-                let (code, class) = (codes[case as usize], table.classes[case as usize]);
-                if code != NONE {
-                    self.tallies[code as usize * k + class as usize] += 1;
-                }
-            }
-            for (code, tallies) in (0..).zip(self.tallies.chunks_exact(k)) {
-                for (class, &tally) in (0..).zip(tallies).filter(|(_, tally)| **tally > 0) {
-                    self.cells.push(Cell { code, class, mass: tally.into(), count: tally.into() });
-                }
-            }
-            return;
+    fn count(&mut self, k: usize, coded: &Coded, node: &CaseSet) {
+        let codes = coded.codes();
+        let apart = !self.counts.is_empty();
+        for sums in [&mut self.sums, &mut self.count_sums] {
+            sums.clear();
+            sums.resize(coded.n_codes as usize * k, 0);
         }
-        self.sums.clear();
-        self.sums.resize(coded.n_codes as usize * k, (0, 0));
-        node.each(table, |_, case, mass, count| {
+        for (place, &case) in node.cases.iter().enumerate() {
             let code = codes[case as usize];
             if code != NONE {
-                let sum = &mut self.sums[code as usize * k + table.classes[case as usize] as usize];
-                (sum.0, sum.1) = (sum.0 + mass, sum.1 + count);
+                let at = code as usize * k + self.classes[place] as usize;
+                self.sums[at] += self.masses[place];
+                if apart {
+                    self.count_sums[at] += self.counts[place];
+                }
             }
-        });
-        for (code, sums) in (0..).zip(self.sums.chunks_exact(k)) {
-            let cells = (0..).zip(sums).filter(|(_, (_, count))| *count > 0);
-            self.cells.extend(cells.map(|(class, &(mass, count))| Cell { code, class, mass, count }));
+        }
+        let counts = if apart { &self.count_sums } else { &self.sums };
+        for (code, (sums, counts)) in (0..).zip(self.sums.chunks_exact(k).zip(counts.chunks_exact(k))) {
+            let cells = (0..).zip(sums.iter().zip(counts)).filter(|(_, (_, count))| **count > 0);
+            self.cells.extend(cells.map(|(class, (&mass, &count))| Cell { code, class, mass, count }));
         }
     }
 
-    fn bucket(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
+    fn bucket(&mut self, coded: &Coded, node: &CaseSet) {
         let codes = coded.codes();
         self.ends.clear();
         self.ends.resize(coded.n_codes as usize, 0);
-        let known =
-            |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
+        let known = |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
         let known = || node.cases.iter().enumerate().filter_map(known);
         known().for_each(|(_, code)| self.ends[code as usize] += 1);
         let mut n = 0;
@@ -103,18 +112,19 @@ impl Cells {
         self.cells.resize(n as usize, Cell { code: 0, class: 0, mass: 0, count: 0 });
         for (place, code) in known() {
             let end = &mut self.ends[code as usize];
-            self.cells[*end as usize] = cell(table, node, code, place);
+            self.cells[*end as usize] = cell(&self.classes, &self.masses, &self.counts, code, place);
             *end += 1;
         }
     }
 
-    fn sort(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
+    fn sort(&mut self, coded: &Coded, node: &CaseSet) {
         let codes = coded.codes();
         let known = (0u64..).zip(&node.cases).filter(|&(_, &case)| codes[case as usize] != NONE);
         self.keys.clear();
-        self.keys.extend(known.map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place));
+        self.keys.extend(known.map(|(place, &case)| (u64::from(codes[case as usize]) << 32) | place));
         self.keys.sort_unstable();
-        let cell = |&key: &u64| cell(table, node, (key >> 32) as u32, key as u32 as usize);
+        let Cells { classes, masses, counts, .. } = self;
+        let cell = |&key: &u64| cell(classes, masses, counts, (key >> 32) as u32, key as u32 as usize);
         self.cells.extend(self.keys.iter().map(cell));
     }
 
@@ -124,7 +134,7 @@ impl Cells {
         for (case, code) in coded.in_order() {
             let place = self.places[case as usize] as usize;
             if place > 0 {
-                self.cells.push(cell(table, node, code, place - 1));
+                self.cells.push(cell(&self.classes, &self.masses, &self.counts, code, place - 1));
             }
         }
         node.cases.iter().for_each(|&case| self.places[case as usize] = 0);
@@ -132,8 +142,7 @@ impl Cells {
 }
 
 #[inline]
-fn cell(table: &Table, node: &CaseSet, code: u32, place: usize) -> Cell {
-    let case = node.cases[place];
-    let (mass, count) = node.weights(table, place);
-    Cell { code, class: table.classes[case as usize], mass, count }
+fn cell(classes: &[u32], masses: &[u64], counts: &[u64], code: u32, place: usize) -> Cell {
+    let mass = masses[place];
+    Cell { code, class: classes[place], mass, count: counts.get(place).copied().unwrap_or(mass) }
 }

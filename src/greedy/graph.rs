@@ -202,7 +202,7 @@ impl<I: Impurity> Graph<I> {
         let is_perfect = |found: &Found| Some(found.gain) == perfect;
         let end = node.ranking.iter().find(|(column, _)| bits::get(allowed, *column as usize));
         let mut end = end.filter(|(_, found)| is_perfect(found)).map_or(u32::MAX, |(column, _)| *column);
-        let mut is_new = false;
+        let (mut has_entered, mut is_new) = (false, false);
         for column in bits::ones(allowed) {
             if column as u32 >= end {
                 break;
@@ -212,6 +212,10 @@ impl<I: Impurity> Graph<I> {
             }
             bits::set(&mut node.evaluated, column);
             self.stats.evaluations += 1;
+            if !has_entered {
+                self.cells.enter(&self.table, &node.cases);
+                has_entered = true;
+            }
             self.cells.collect(&self.table, column, &node.cases);
             let coded = &self.table.columns[column];
             let Some(found) = rule.best(coded, &self.cells.cells, &node.side, node.count, &mut self.sides) else {

@@ -171,8 +171,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let mut room = self.room();
         let mut ticker = Ticker::new(self.budget);
         let mut stack = vec![task];
-        while let Some(task) = stack.pop() {
-            let Some((column, found)) = self.choose(&task, &mut room, &mut ticker) else {
+        while let Some(mut task) = stack.pop() {
+            let Some((column, found)) = self.choose(&mut task, &mut room, &mut ticker) else {
                 room.grown.push((task.id, task.leaf()));
                 continue;
             };
@@ -197,8 +197,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let mut heap = BinaryHeap::new();
         let mut fresh = vec![root];
         loop {
-            for task in fresh.drain(..) {
-                match self.choose(&task, &mut room, &mut ticker) {
+            for mut task in fresh.drain(..) {
+                match self.choose(&mut task, &mut room, &mut ticker) {
                     Some((column, found)) => {
                         let digits = if task.whole { 0 } else { self.table.digits };
                         // In units that whole cases and parts share: powers of two apart.
@@ -248,55 +248,74 @@ impl<'t, I: Impurity> Grower<'t, I> {
         self.rule(task).is_leaf(&task.side, task.count, task.depth)
     }
 
-    /// The best split of a node; ties: the first column. None either if growth has to stop.
-    fn choose(&self, task: &Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+    /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
+    /// the node, and so below it, are dropped.
+    fn choose(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
         if let Err(stop) = ticker.tick(task.work()) {
             let _ = self.stop.set(stop);
             return None;
         }
         let rule = self.rule(task);
+        let (side, count, set) = (&task.side, task.count, &task.set);
         let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room| {
-            let known = Known { side: &task.side, count: task.count, node_mass: task.side.total };
+            let known = Known { side, count, node_mass: side.total };
             let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides);
             found.map(|found| (*column, found))
         };
+        // And whether the column varies. The room has entered the node.
         let of_cells = |&column: &u32, room: &mut Room| {
-            room.cells.collect(self.table, column as usize, &task.set);
-            let coded = &self.table.columns[column as usize];
-            let found = rule.best(coded, &room.cells.cells, &task.side, task.count, &mut room.sides);
-            found.map(|found| (column, found))
+            room.cells.collect(self.table, column as usize, set);
+            let (coded, cells) = (&self.table.columns[column as usize], &room.cells.cells);
+            let found = rule.best(coded, cells, side, count, &mut room.sides);
+            let varies = cells.first().map(|cell| cell.code) != cells.last().map(|cell| cell.code);
+            (found.map(|found| (column, found)), varies)
         };
         if self.is_parallel(task) {
-            let lend = |work: &dyn Fn(&mut Room) -> Option<(u32, Found)>| {
-                let mut room = self.room();
-                let found = work(&mut room);
-                self.give_back(room);
-                found
+            let of_order = |live| self.lend(|room| of_order(live, room));
+            let of_cells = |live| {
+                self.lend(|room| {
+                    room.cells.enter(self.table, set);
+                    of_cells(live, room)
+                })
             };
-            let (a, b) = rayon::join(
-                || task.orders.par_iter().map(|live| lend(&|room| of_order(live, room))).reduce(|| None, better),
-                || task.others.par_iter().map(|live| lend(&|room| of_cells(live, room))).reduce(|| None, better),
+            let (best, others) = rayon::join(
+                || task.orders.par_iter().map(of_order).reduce(|| None, better),
+                || task.others.par_iter().map(of_cells).collect::<Vec<_>>(),
             );
-            return better(a, b);
+            let mut varies = others.iter().map(|(_, varies)| *varies).collect::<Vec<_>>().into_iter();
+            task.others.retain(|_| varies.next() != Some(false));
+            return others.into_iter().map(|(found, _)| found).fold(best, better);
         }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
-        let perfect = rule.impurity.perfect(&task.side).filter(|_| !rule.ratio);
-        let is_perfect =
-            |best: &Option<(u32, Found)>| best.as_ref().is_some_and(|(_, found)| Some(found.gain) == perfect);
+        let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
+        let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
         let mut best = None;
         for live in &task.orders {
             best = better(best, of_order(live, room));
-            if is_perfect(&best) {
+            if best.as_ref().is_some_and(is_perfect) {
                 break;
             }
         }
-        for live in &task.others {
-            if is_perfect(&best) && best.as_ref().is_some_and(|(column, _)| column < live) {
-                break;
-            }
-            best = better(best, of_cells(live, room));
+        if !task.others.is_empty() {
+            room.cells.enter(self.table, set);
         }
+        task.others.retain(|live| {
+            if best.as_ref().is_some_and(|best| is_perfect(best) && best.0 < *live) {
+                return true;
+            }
+            let (found, varies) = of_cells(live, room);
+            best = better(best.take(), found);
+            varies
+        });
         best
+    }
+
+    /// Does work in a room of its own.
+    fn lend<T>(&self, work: impl FnOnce(&mut Room) -> T) -> T {
+        let mut room = self.room();
+        let done = work(&mut room);
+        self.give_back(room);
+        done
     }
 
     /// Splits a node, and gives those of its branches that may be split in turn, in order.
@@ -432,12 +451,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
             }
         };
         if parallel {
-            let part = |order| {
-                let mut room = self.room();
-                let parts = part(order, &mut room.buffer);
-                self.give_back(room);
-                parts
-            };
+            let part = |order| self.lend(|room| part(order, &mut room.buffer));
             let parts: Vec<_> = orders.into_par_iter().enumerate().map(part).collect();
             parts.into_iter().for_each(give);
         } else {

@@ -15,8 +15,9 @@ impl<I: Impurity> Rule<I> {
         let (mut gain, mut large, mut differs) = (-self.impurity.purity(known.side), 0, false);
         let (mut codes, mut masses, mut by_class) = (Vec::new(), Vec::new(), Vec::new());
         for group in groups(cells) {
-            part.clear();
-            group.iter().for_each(|cell| self.impurity.add(part, cell.class as usize, cell.mass));
+            part.masses.fill(0);
+            group.iter().for_each(|cell| part.masses[cell.class as usize] += cell.mass);
+            self.impurity.settle(part);
             let count = group.iter().map(|cell| cell.count).sum::<u64>();
             if count < self.min_leaf {
                 return None;
