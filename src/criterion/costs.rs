@@ -5,7 +5,8 @@ use super::{Impurity, Side};
 /// Costs of errors as integers: `costs[i][j]` of taking class i for class j.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Costs {
-    costs: Vec<Vec<u64>>,
+    /// `None`: every error costs one.
+    costs: Option<Vec<Vec<u64>>>,
     /// How many units are one.
     per_one: f64,
 }
@@ -15,26 +16,25 @@ impl Costs {
     const MOST: f64 = (1 << 20) as f64;
 
     /// Every error costs one.
-    pub fn errors(n_classes: usize) -> Self {
-        let cost = |i, j| u64::from(i != j);
-        Costs { costs: (0..n_classes).map(|i| (0..n_classes).map(|j| cost(i, j)).collect()).collect(), per_one: 1.0 }
+    pub fn errors() -> Self {
+        Costs { costs: None, per_one: 1.0 }
     }
 
     /// Finite costs, not negative, 0 on the diagonal.
     pub fn new(costs: &[Vec<f64>]) -> Self {
         let most = costs.iter().flatten().fold(0.0f64, |a, &b| a.max(b));
-        let finest = if most > 0.0 { 2f64.powi((Self::MOST / most).log2().floor() as i32) } else { 1.0 };
+        let finest = if most > 0.0 { 2f64.powi((Self::MOST / most).log2().floor().min(1000.0) as i32) } else { 1.0 };
         let whole = |per_one: f64| costs.iter().flatten().all(|cost| (cost * per_one).round() / per_one == *cost);
         let units = (0..=20).map(|digits| 2f64.powi(digits)).chain((1..=6).map(|digits| 10f64.powi(digits)));
         let per_one = units.into_iter().find(|&unit| unit <= finest && whole(unit)).unwrap_or(finest);
         let units = |row: &Vec<f64>| row.iter().map(|cost| (cost * per_one).round() as u64).collect();
-        Costs { costs: costs.iter().map(units).collect(), per_one }
+        Costs { costs: Some(costs.iter().map(units).collect()), per_one }
     }
 
     /// What it costs to take one class for another, in units.
     #[inline]
     pub(super) fn of(&self, class: usize, taken_for: usize) -> u128 {
-        self.costs[class][taken_for].into()
+        self.costs.as_ref().map_or(u128::from(class != taken_for), |costs| costs[class][taken_for].into())
     }
 
     /// How many units are one.
@@ -42,15 +42,16 @@ impl Costs {
         self.per_one
     }
 
-    /// The expected cost of predicting a class for cases of these masses, times their mass.
-    fn expected(&self, masses: &[u64], class: usize) -> u128 {
-        masses.iter().zip(&self.costs).map(|(&mass, costs)| u128::from(mass) * u128::from(costs[class])).sum()
-    }
-
-    /// The class of least expected cost, and that cost; ties: the first.
+    /// The class of least expected cost, and that cost times the mass; ties: the first.
     pub fn leaf(&self, masses: &[u64]) -> (u128, u32) {
-        let costs = (0..masses.len()).map(|class| self.expected(masses, class));
-        costs.zip(0..).min().unwrap_or((0, 0))
+        let sum = |terms: &mut dyn Iterator<Item = u128>| terms.sum::<u128>();
+        let by_class = || masses.iter().map(|&mass| u128::from(mass));
+        let total = if self.costs.is_none() { sum(&mut by_class()) } else { 0 };
+        let expected = |class: usize| match &self.costs {
+            None => total - u128::from(masses[class]),
+            Some(costs) => sum(&mut by_class().zip(costs).map(|(mass, costs)| mass * u128::from(costs[class]))),
+        };
+        (0..masses.len()).map(expected).zip(0..).min().unwrap_or((0, 0))
     }
 }
 
@@ -58,7 +59,6 @@ impl Costs {
 #[derive(Debug)]
 pub(crate) struct LeafCost {
     costs: Costs,
-    unit_costs: bool,
     /// Binary digits to drop so that the cost of all cases stays below 2^62; none unless masses are huge.
     drop: u32,
 }
@@ -66,10 +66,9 @@ pub(crate) struct LeafCost {
 impl LeafCost {
     /// For sets of at most this mass.
     pub fn new(costs: Costs, most: u64) -> Self {
-        let unit_costs = costs == Costs::errors(costs.costs.len());
-        let greatest = costs.costs.iter().flatten().max().map_or(0, |&cost| u128::from(cost));
+        let greatest = costs.costs.iter().flatten().flatten().max().map_or(1, |&cost| u128::from(cost));
         let bits = 128 - (u128::from(most) * greatest).leading_zeros();
-        LeafCost { costs, unit_costs, drop: bits.saturating_sub(62) }
+        LeafCost { costs, drop: bits.saturating_sub(62) }
     }
 }
 
@@ -87,7 +86,7 @@ impl Impurity for LeafCost {
     }
 
     fn purity(&self, side: &Side) -> i64 {
-        if self.unit_costs {
+        if self.costs.costs.is_none() {
             let most = side.masses.iter().max().map_or(0, |&most| most);
             return most as i64 - side.total as i64;
         }
@@ -96,7 +95,7 @@ impl Impurity for LeafCost {
 
     #[inline(always)]
     fn pair(&self, first: u64, second: u64) -> i64 {
-        if self.unit_costs {
+        if self.costs.costs.is_none() {
             return -(first.min(second) as i64);
         }
         -((self.costs.leaf(&[first, second]).0 >> self.drop) as i64)

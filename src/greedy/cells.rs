@@ -104,7 +104,8 @@ impl Cells {
         let codes = coded.codes();
         self.ends.clear();
         self.ends.resize(coded.n_codes as usize, 0);
-        let known = |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
+        let known =
+            |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
         let known = || node.cases.iter().enumerate().filter_map(known);
         known().for_each(|(_, code)| self.ends[code as usize] += 1);
         let mut n = 0;

@@ -116,5 +116,10 @@ pub(super) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         }
         nodes.push(Node::Split(made));
     }
-    Tree::new(data.schema().clone(), policies(params), nodes)
+    let tree = Tree::new(data.schema().clone(), policies(params), nodes)?;
+    match &params.costs {
+        // Only there a case ends in several leaves.
+        Some(costs) if policies(params).missing == MissingPolicy::Fractional => tree.with_costs(costs),
+        _ => Ok(tree),
+    }
 }

@@ -4,7 +4,7 @@
 //! had no value for, cases come in parts, and columns are counted or sorted anew (`cells`).
 
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
 use rayon::Scope;
@@ -66,6 +66,8 @@ struct Grower<'t, I> {
     budget: &'t Budget,
     threads: usize,
     next: AtomicU32,
+    /// About the bytes of all nodes.
+    bytes: AtomicU64,
     /// Why growth had to stop.
     stop: OnceLock<Stop>,
     rooms: Mutex<Vec<Room>>,
@@ -118,6 +120,7 @@ impl WithRules for Growth<'_> {
             budget,
             threads,
             next: AtomicU32::new(1),
+            bytes: AtomicU64::new(0),
             stop: OnceLock::new(),
             rooms: Mutex::default(),
         };
@@ -253,6 +256,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
     fn choose(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
         if let Err(stop) = ticker.tick(task.work()) {
             let _ = self.stop.set(stop);
+        }
+        if self.stop.get().is_some() {
             return None;
         }
         let rule = self.rule(task);
@@ -321,6 +326,11 @@ impl<'t, I: Impurity> Grower<'t, I> {
     /// Splits a node, and gives those of its branches that may be split in turn, in order.
     fn split(&self, mut task: Task<'t>, column: u32, cut: Cut, room: &mut Room) -> Vec<Task<'t>> {
         let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
+        // As grown, and as finished: class masses and the rest.
+        let bytes = self.table.columns[column as usize].n_branches(&cut) * (16 * self.table.n_classes as u64 + 200);
+        if self.bytes.fetch_add(bytes, Relaxed) + bytes > self.budget.memory_limit() {
+            let _ = self.stop.set(Stop::Memory);
+        }
         let winner = task.orders.iter().position(|(live, _)| *live == column);
         let mut own = false;
         let mut branches = match (winner, &cut) {

@@ -65,7 +65,7 @@ pub enum NominalSplits {
     /// One level against the others.
     OneVsRest,
     /// A set of levels against the others (CART): the best of all for two classes or up to 12 levels at the node, else
-    /// the best of those that take levels in the order of one class's share, for some class.
+    /// the best of those that take levels in the order of one class's share, for one of the 32 most frequent classes.
     Subsets,
 }
 
@@ -124,7 +124,7 @@ pub struct Params {
     pub costs: Option<Vec<Vec<f64>>>,
     /// What the tree does with levels it never saw.
     pub unseen: Unseen,
-    /// Time.
+    /// Time, and memory for nodes.
     pub limits: Limits,
     /// `None`: all that the process may use.
     pub threads: Option<usize>,
@@ -219,7 +219,8 @@ impl Checked {
 pub struct Outcome {
     /// The tree.
     pub tree: Tree,
-    /// `complete`, or the limit that struck: nodes that were to be split then are leaves.
+    /// `complete`, or the limit that struck: nodes that were to be split then are leaves. Nodes have room for a mass per
+    /// class; when they take more than [`Limits::memory`] allows, that too is a limit.
     pub status: Status,
     /// Seconds of wall clock.
     pub seconds: f64,

@@ -1,11 +1,15 @@
 //! The best split of a nominal column: a branch per level, one level against the others, or a set of them.
 
+use std::cmp::Reverse;
+
 use super::cells::Cell;
 use super::split::{Cut, Found, Known, Pair, Rule, Sides};
 use crate::criterion::{Exact, Impurity};
 
 /// Up to this many levels at a node all their subsets are tried.
 const EXHAUSTIVE: usize = 12;
+/// Beyond, levels are ordered by the shares of at most this many classes.
+const ORDERS: usize = 32;
 
 impl<I: Impurity> Rule<I> {
     /// A branch per level.
@@ -63,7 +67,7 @@ impl<I: Impurity> Rule<I> {
     /// For two classes the best set takes levels in the order of one class's share (Breiman et al., *Classification and
     /// Regression Trees*, 1984, theorem 4.5), unless a branch may be too small or costs bend the impurity; then, and for
     /// more classes, all sets are tried up to [`EXHAUSTIVE`] levels. Beyond that the sets that take levels in the order of
-    /// some class's share are tried, class after class: a heuristic. Ties: the first set tried.
+    /// some class's share are tried, for each of the [`ORDERS`] most frequent classes in turn: a heuristic. Ties: the first set tried.
     pub fn subsets(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
         let groups: Vec<&[Cell]> = groups(cells).collect();
         let n_classes = known.side.masses.len();
@@ -81,8 +85,8 @@ impl<I: Impurity> Rule<I> {
                 }
             }
         } else {
-            for class in if by_shares { 1..2 } else { 0..n_classes } {
-                let order = by_share(&groups, class as u32);
+            for class in if by_shares { vec![1] } else { frequent(&known.side.masses) } {
+                let order = by_share(&groups, class);
                 pair.restart();
                 for (i, &group) in order[..order.len() - 1].iter().enumerate() {
                     groups[group].iter().for_each(|&cell| pair.pass(cell));
@@ -100,6 +104,15 @@ impl<I: Impurity> Rule<I> {
         let codes = groups.iter().zip(&is_in).filter(|(_, is_in)| **is_in == first).map(|(group, _)| group[0].code);
         self.found(known, best, self.two(known, mass), || Cut::In(codes.collect()))
     }
+}
+
+/// The [`ORDERS`] classes of greatest mass, ties to the first, in their order.
+fn frequent(masses: &[u64]) -> Vec<u32> {
+    let mut classes: Vec<u32> = (0..masses.len() as u32).filter(|&class| masses[class as usize] > 0).collect();
+    classes.sort_by_key(|&class| Reverse(masses[class as usize]));
+    classes.truncate(ORDERS);
+    classes.sort_unstable();
+    classes
 }
 
 /// Groups of cells in ascending order of the share of one class; ties: the first.

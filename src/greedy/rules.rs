@@ -63,7 +63,7 @@ pub(super) fn check_target(data: &Dataset) -> Result<()> {
 pub(super) fn costs(data: &Dataset, params: &Params) -> Result<Costs> {
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
     match &params.costs {
-        None => Ok(Costs::errors(n_classes)),
+        None => Ok(Costs::errors()),
         Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => {
             Ok(Costs::new(costs))
         }

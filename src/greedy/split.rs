@@ -238,16 +238,8 @@ impl<'s, I: Impurity> Pair<'s, I> {
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let slack = if rule.impurity.rounds() { noise } else { 0 };
         let (left, right, best_left) = (&mut sides.left, &mut sides.right, &mut sides.best_left);
-        let mut pair = Pair {
-            rule,
-            whole,
-            left,
-            right,
-            base,
-            noise,
-            slack,
-            count: 0,
-            n: known.count, best: i64::MIN, best_left };
+        let mut pair =
+            Pair { rule, whole, left, right, base, noise, slack, count: 0, n: known.count, best: i64::MIN, best_left };
         pair.restart();
         pair
     }

@@ -225,9 +225,13 @@ impl Table {
 pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
     let mut present = data.cases()?;
     if params.missing == Missing::Drop {
+        let all: Vec<usize> = bits::ones(&present).collect();
         for column in data.columns().iter().filter(|column| column.n_missing() > 0) {
-            let is_missing = |row: &usize| column.value(*row, MISSING) == Value::Missing;
-            (0..data.n_rows()).filter(is_missing).for_each(|row| bits::clear(&mut present, row));
+            let is_missing = |row: &&usize| column.value(**row, MISSING) == Value::Missing;
+            // A column without any value says nothing of rows.
+            if !all.iter().all(|row| is_missing(&row)) {
+                all.iter().filter(is_missing).for_each(|&row| bits::clear(&mut present, row));
+            }
         }
         if present.iter().all(|&word| word == 0) {
             return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });

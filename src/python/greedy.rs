@@ -60,8 +60,8 @@ const KEYWORDS: [&str; 14] = [
 /// tree : Tree
 ///     The same for every number of threads.
 /// status : str
-///     "complete", or what stopped the growth: "time_limit", "interrupted". Nodes that were still to be split then are
-///     leaves.
+///     "complete", or what stopped the growth: "time_limit", "interrupted", or "memory_limit" where nodes, which hold a
+///     mass per class, would take more than a quarter of the machine. Nodes that were still to be split then are leaves.
 /// seconds : float
 ///     Wall clock.
 #[pyclass(frozen, module = "lattree", name = "GreedyResult")]
@@ -104,37 +104,48 @@ pub(super) fn _greedy_result_from_parts(
 /// Parameters
 /// ----------
 /// criterion : {"information_gain", "gain_ratio", "gini", "error"}, default="information_gain"
-///     What makes a split good: the decrease of entropy, that over the entropy of the split itself (C4.5), the decrease
-///     of the Gini index (CART), or of the errors of a leaf. With `costs`, "gini" weights pairs of classes by what they
-///     cost, and "error" is the expected cost.
+///     What makes a split good: the decrease of entropy, that over the entropy of the split itself, the decrease of the
+///     Gini index (CART), or of the errors of a leaf. "gain_ratio" takes the threshold of a column by the gain and the
+///     column by the ratio, as C4.5 does, but leaves out no column for a gain below the average: that would make a split
+///     depend on the other columns. `min_gain` is in place of that rule; without it very uneven splits can win. With
+///     `costs`, "gini" weights pairs of classes by what they cost, "error" is the expected cost, and the other two grow
+///     as without. Where no split has a positive gain a node is a leaf: "error" stops early.
 /// min_cases : int, default=2
 ///     A node of fewer cases (repetitions counted, weights not) is a leaf.
 /// min_branch : int or None, default=None
-///     A split needs two branches of at least this many cases: ``-m`` of the C4.5 program. None: no such rule.
+///     A split needs two branches of at least this many cases: ``-m`` of the C4.5 program, there 2. None: no such rule,
+///     and multiway trees may become very large.
 /// min_leaf : int, default=1
-///     The fewest cases in each branch of a split that is not empty.
+///     The fewest cases in each branch of a split that is not empty. Here and in `min_branch` only cases with a value in
+///     the column count, parts of cases as parts.
 /// max_depth : int or None, default=None
 ///     The longest path from the root to a leaf, in splits; 0 gives a single leaf. None: no limit.
 /// min_gain : float, default=0
-///     The least gain of a split per unit of mass at its node: bits for the entropies, errors or costs otherwise;
-///     finite, >= 0. The gain is always positive.
+///     The least gain of a split per unit of mass at its node (of the node, not of the table): bits for the entropies
+///     (the gain, not the ratio), errors or costs otherwise; finite, >= 0. The gain is always positive.
 /// max_leaves : int or None, default=None
-///     The most leaves. The splits of greatest gain, summed over cases, come first. None: no limit.
+///     The most leaves. The splits of greatest gain, summed over cases, come first. A split with more branches than leaves
+///     are left is not made, and its node stays a leaf: with few leaves use "subsets". None: no limit.
 /// nominal_splits : {"multiway", "one_vs_rest", "subsets"}, default="multiway"
 ///     A branch per level, ``x is level``, or ``x in levels``. Subsets are the best of all with two classes or up to 12
-///     levels at the node, else the best of those that take the levels in the order of one class's share.
+///     levels at the node, else the best of those that take the levels in the order of one class's share. A branch per
+///     level is one for each of up to 32 levels; of more, for those that came, and one for all others.
 /// missing : {"fractional", "drop", "mean", "class_mean", "level"}, default="fractional"
 ///     What becomes of missing values. "fractional": a case goes down every branch in part, as in C4.5, also in
-///     prediction. "drop": rows with a missing value are left out of training. "mean": the column's mean, or its most
-///     frequent level. "class_mean": in training that of the row's class. "level": a value of its own, a level or one
-///     beyond the greatest number.
+///     prediction, where the shares of all leaves it comes to are mixed. Parts are multiples of 2^-20, or of more for
+///     huge masses. "drop": rows with a missing value are left out of training (a column without any value does not
+///     count), and prediction is as with "fractional". "mean": the column's mean, rounded for integers and dates, or its
+///     most frequent level. "class_mean": in training that of the row's class, in prediction that of all rows; this tells
+///     the tree the class of rows with missing values, and where they are many it does badly on new ones. "level": a
+///     value of its own, a level or one beyond the greatest number. With these three a value that is missing where
+///     training had none takes the heavier branch.
 /// class_weight : "balanced", mapping of label to float, or None, default=None
 ///     How much the cases of each class matter: a factor >= 0 for the mass of each class, 1 where none is given.
-///     "balanced": all classes have the same mass. None: all cases matter the same.
+///     "balanced": all classes have the same mass. Leaves then show weighted masses. None: all cases matter the same.
 /// costs : array-like of shape (n_classes, n_classes) or None, default=None
 ///     ``costs[i][j]`` is what it costs to take a case of class i for one of class j, with classes in the order of
-///     ``schema.classes``; finite, >= 0, and 0 on the diagonal. Leaves predict the class of least expected cost. None: 1
-///     for every error.
+///     ``schema.classes``; finite, >= 0, and 0 on the diagonal. Predictions are the classes of least expected cost, by the
+///     masses that `class_weight` gives. None: 1 for every error.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
 ///     raise DataError.

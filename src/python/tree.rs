@@ -79,7 +79,9 @@ impl PyRule {
 ///
 /// Notes
 /// -----
-/// Where values are missing, or levels were never seen: in a tree from an exact search a missing value fails every
+/// Where values are missing, or levels were never seen: a tree from a greedy search does as its `missing` says; by default
+/// a row goes down every branch in part, :meth:`predict` and :meth:`predict_proba` mix the leaves it comes to, and
+/// :meth:`apply` follows the heaviest branch. In a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
 /// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]

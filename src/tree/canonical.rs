@@ -68,6 +68,8 @@ impl Tree {
                 }
             }
         }
+        // Preorder says where the nodes end: trees without costs have written all by now.
+        self.costs.iter().for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
         bytes.0
     }
 }

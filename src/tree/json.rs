@@ -1,7 +1,8 @@
 //! The tree file format.
 //!
 //! One JSON object: `format`, `version`, `library` (who wrote it; not read), `schema`, `policies`, `nodes`. Nodes refer
-//! to each other, to features, levels and classes by position, from 0, and stand in preorder:
+//! to each other, to features, levels and classes by position, from 0, and stand in preorder; from version 2 on `costs`
+//! may stand before them, a row for each class:
 //! ```json
 //! {"test":{"at_most":{"feature":2,"threshold":{"float":2.45}}},"children":[1,2],"masses":[50,100],"default":1}
 //! {"label":0,"masses":[50,0,0]}
@@ -14,7 +15,8 @@
 //!
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
-//! reader refuses the tag; a change of meaning raises it.
+//! reader refuses the tag; a change of meaning raises it. Version 2: `costs`; trees without them are still written as
+//! version 1.
 
 use std::sync::Arc;
 
@@ -26,7 +28,10 @@ use crate::data::{Labels, Schema};
 use crate::error::{Error, Result};
 
 const FORMAT: &str = "lattree.tree";
-const VERSION: u64 = 1;
+/// Of trees without costs.
+const PLAIN: u64 = 1;
+/// Of trees with costs.
+const WITH_COSTS: u64 = 2;
 
 #[derive(Deserialize)]
 struct Header {
@@ -38,6 +43,8 @@ struct Header {
 struct Body {
     schema: Schema,
     policies: Policies,
+    #[serde(default)]
+    costs: Option<Vec<Vec<f64>>>,
     nodes: Vec<Checked>,
 }
 
@@ -204,8 +211,12 @@ impl Tree {
     /// Complexity: O(schema + nodes).
     pub fn to_json(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(|node| json(&Written::from(node))).collect();
+        let n_classes = self.schema.labels().map_or(0, Labels::len);
+        let rows = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
+        let costs = self.costs.as_ref().map_or(String::new(), |costs| format!("\"costs\":{},\n", rows(costs)));
+        let version = if self.costs.is_some() { WITH_COSTS } else { PLAIN };
         format!(
-            "{{\"format\":{},\"version\":{VERSION},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n\"nodes\":[\n{}\n]}}\n",
+            "{{\"format\":{},\"version\":{version},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n{costs}\"nodes\":[\n{}\n]}}\n",
             json(FORMAT),
             json(env!("CARGO_PKG_VERSION")),
             json(&*self.schema),
@@ -224,10 +235,10 @@ impl Tree {
         if header.format != FORMAT {
             return Err(bad(format!("its format is {:?}, not {FORMAT:?}", header.format)));
         }
-        if header.version != VERSION {
+        if !(PLAIN..=WITH_COSTS).contains(&header.version) {
             return Err(Error::UnsupportedTree {
                 found: format!("format version {}", header.version),
-                supported: format!("version {VERSION}"),
+                supported: format!("versions {PLAIN} and {WITH_COSTS}"),
             });
         }
         let body: Body = parse(text)?;
@@ -235,7 +246,12 @@ impl Tree {
         if schema.labels().is_some_and(|labels| !distinct(labels)) {
             return Err(bad("in its schema, a class label occurs twice".into()));
         }
-        Tree::new(Arc::new(schema), body.policies, body.nodes.into_iter().map(|Checked(node)| node).collect())
+        let nodes = body.nodes.into_iter().map(|Checked(node)| node).collect();
+        let tree = Tree::new(Arc::new(schema), body.policies, nodes)?;
+        match body.costs.filter(|_| header.version == WITH_COSTS) {
+            Some(costs) => tree.with_costs(&costs),
+            None => Ok(tree),
+        }
     }
 }
 
@@ -381,9 +397,29 @@ city is any other
         assert!(problem("[]").contains("line 1"));
         assert!(problem("{}").contains("missing field `format`"));
         assert!(problem(&GOLDEN.replace("lattree.tree", "other")).contains("its format is \"other\""));
-        let future = unsupported(r#"{"format":"lattree.tree","version":2,"nodes":"unlike today's"}"#);
-        assert_eq!(future, "this tree has format version 2; this version of lattree reads version 1");
+        let future = unsupported(r#"{"format":"lattree.tree","version":3,"nodes":"unlike today's"}"#);
+        assert_eq!(future, "this tree has format version 3; this version of lattree reads versions 1 and 2");
         assert!(problem(r#"{"format":"lattree.tree","version":1}"#).contains("missing field `schema`"));
+    }
+
+    #[test]
+    fn trees_with_costs_are_of_version_2() {
+        let plain = sample::iris();
+        let costs = vec![vec![0.0, 1.0, 2.5], vec![3.0, 0.0, 1.0], vec![1.0, 1.0, 0.0]];
+        let tree = plain.clone().with_costs(&costs).unwrap();
+        assert_round_trip(&tree);
+        assert_ne!(tree, plain);
+        assert_eq!(tree, plain.clone().with_costs(&costs).unwrap());
+        let text = tree.to_json();
+        assert!(
+            text.contains("\"version\":2")
+                && text.contains("\n\"costs\":[[0.0,1.0,2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]],\n")
+        );
+        assert!(plain.to_json().contains("\"version\":1") && !plain.to_json().contains("costs"));
+        for wrong in ["[[0.0,1.0],[3.0,0.0]]", "[[0.0,1.0,-2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", "[]"] {
+            let text = text.replace("[[0.0,1.0,2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", wrong);
+            assert_eq!(problem(&text), "its costs are not 3 rows of 3 finite numbers, none negative");
+        }
     }
 
     #[test]

@@ -117,13 +117,15 @@ pub enum Node {
 
 /// A decision tree.
 ///
-/// Two trees are equal when they have the same policies, the same class labels (or both predict numbers) and the same
+/// Two trees are equal when they have the same policies and costs, the same class labels (or both predict numbers) and the same
 /// nodes, where features are compared by name and kind. Features that no test uses do not count: a tree grown on some
 /// of the columns equals the same tree grown on all. Names of targets and dtypes do not count either.
 #[derive(Debug, Clone)]
 pub struct Tree {
     schema: Arc<Schema>,
     policies: Policies,
+    /// What errors cost, class after class: `costs[i * classes + j]` for a case of class i taken for class j.
+    costs: Option<Box<[f64]>>,
     nodes: Vec<Node>,
     /// For predictions; made when first asked for.
     steps: OnceLock<Arc<Steps>>,
@@ -140,7 +142,22 @@ impl Tree {
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
         nodes.iter_mut().for_each(Node::drop_negative_zeros);
         validate::check(&schema, &nodes)?;
-        Ok(Tree { schema, policies, nodes, steps: OnceLock::new() })
+        Ok(Tree { schema, policies, costs: None, nodes, steps: OnceLock::new() })
+    }
+
+    /// The same tree where errors cost `costs[i][j]` for a case of class i taken for class j: a row that ends in several
+    /// leaves gets the class of least expected cost, not the most probable one. Leaves keep their labels.
+    ///
+    /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a cost, finite and not negative, for each pair of
+    /// classes.
+    pub fn with_costs(self, costs: &[Vec<f64>]) -> Result<Self> {
+        let n_classes = self.schema.labels().map_or(0, |labels| labels.len());
+        let is_cost = |cost: &f64| cost.is_finite() && *cost >= 0.0;
+        if costs.len() != n_classes || costs.iter().any(|row| row.len() != n_classes || !row.iter().all(is_cost)) {
+            let problem = format!("its costs are not {n_classes} rows of {n_classes} finite numbers, none negative");
+            return Err(crate::Error::BadTree { problem });
+        }
+        Ok(Tree { costs: Some(costs.iter().flatten().map(|cost| cost + 0.0).collect()), ..self })
     }
 
     /// The schema of the table the tree was grown on.

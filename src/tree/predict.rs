@@ -13,7 +13,8 @@ impl Tree {
     /// The class predicted for each row, as a position in the labels of the tree's schema.
     ///
     /// A row that ends in one leaf gets the leaf's class. One that was spread over several (a missing value under
-    /// [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) gets the most probable class; ties: the first.
+    /// [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) gets the most probable class or,
+    /// with costs, the one of least expected cost; ties: the first.
     ///
     /// Errors: [`Error::WrongTarget`] if the tree predicts numbers; [`Error::UnknownColumn`] if the table lacks a
     /// column that a test uses; [`Error::WrongKind`] if it holds another kind of value there;
@@ -30,7 +31,7 @@ impl Tree {
                 None => {
                     mixture.fill(0.0);
                     walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
-                    argmax(&mixture)
+                    self.best_class(&mixture)
                 }
             });
             Ok(())
@@ -107,6 +108,17 @@ fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
         } else {
             mixture[*label as usize] += share;
         }
+    }
+}
+
+impl Tree {
+    /// The most probable class or, with costs, that of least expected cost; ties: the first.
+    fn best_class(&self, probabilities: &[f64]) -> u32 {
+        let Some(costs) = &self.costs else { return argmax(probabilities) };
+        let n = probabilities.len();
+        let expected = |class: usize| (0..n).map(|of| probabilities[of] * costs[of * n + class]).sum::<f64>();
+        let savings: Vec<f64> = (0..n).map(|class| -expected(class)).collect();
+        argmax(&savings)
     }
 }
 
@@ -229,6 +241,11 @@ mod tests {
         assert_eq!(tree.probabilities(&data, 0..1).unwrap(), expected);
         assert_eq!(tree.predict_codes(&data, 0..1).unwrap(), [1]);
         assert_eq!(tree.apply(&data, 0..1).unwrap(), [2]);
+        // With costs it gets the class of least expected cost: to take 1 for 0 costs nothing, and 0 for 1 a little.
+        let costs = [vec![0.0, 0.1, 9.0], vec![0.0, 0.0, 9.0], vec![9.0, 9.0, 0.0]];
+        let costly = tree.clone().with_costs(&costs).unwrap();
+        assert_eq!(costly.predict_codes(&data, 0..1).unwrap(), [0]);
+        assert_eq!(costly.probabilities(&data, 0..1).unwrap(), expected);
         let number = |mean| Node::Leaf(Leaf::Number { mean, mass: 1.0 });
         let split = Split {
             test: Test::Is { feature: sample::COLOR, level: 0 },

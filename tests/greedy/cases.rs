@@ -35,7 +35,13 @@ impl Cases {
         };
         let n_columns = data.columns().len();
         let values = |row: usize| (0..n_columns).map(|column| value(row, column)).collect::<Vec<_>>();
-        let whole = |row: usize| params.missing != Missing::Drop || !values(row).contains(&Value::Missing);
+        // A column without any value is no reason to drop a row.
+        let is_empty =
+            |column| (0..data.n_rows()).all(|row| data.count(row) == 0 || value(row, column) == Value::Missing);
+        let empty: Vec<bool> = (0..n_columns).map(is_empty).collect();
+        let lacks =
+            |row: usize| values(row).iter().zip(&empty).any(|(value, empty)| *value == Value::Missing && !empty);
+        let whole = |row: usize| params.missing != Missing::Drop || !lacks(row);
         let rows: Vec<usize> = (0..data.n_rows()).filter(|&row| data.count(row) > 0 && whole(row)).collect();
 
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);

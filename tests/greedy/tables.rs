@@ -192,7 +192,10 @@ pub fn random_params(random: &mut Random, missing: Missing, data: &Dataset) -> P
 fn balances(data: &Dataset, n_classes: usize, drop: bool) -> bool {
     let Target::Classes(classes) = data.target() else { return false };
     let mut masses = vec![0.0; n_classes];
-    let lacks = |row: usize| data.columns().iter().any(|column| column.value(row, u32::MAX) == Value::Missing);
+    let lacks_in = |column: &Column, row: usize| column.value(row, u32::MAX) == Value::Missing;
+    let is_empty = |column: &Column| (0..data.n_rows()).all(|row| data.count(row) == 0 || lacks_in(column, row));
+    let columns: Vec<_> = data.columns().iter().filter(|column| !is_empty(column)).collect();
+    let lacks = |row: usize| columns.iter().any(|column| lacks_in(column, row));
     for (row, &class) in classes.iter().enumerate().filter(|&(row, _)| !(drop && lacks(row))) {
         masses[class as usize] += data.count(row) as f64 * data.weights().map_or(1.0, |weights| weights[row]);
     }

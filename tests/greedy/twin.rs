@@ -226,7 +226,11 @@ impl<'a> Twin<'a> {
             Missing::Mean | Missing::ClassMean | Missing::Level => MissingPolicy::Default,
         };
         let policies = Policies { missing, unseen: self.params.unseen };
-        Tree::new(self.data.schema().clone(), policies, written).expect("a good tree")
+        let tree = Tree::new(self.data.schema().clone(), policies, written).expect("a good tree");
+        match &self.params.costs {
+            Some(costs) if missing == MissingPolicy::Fractional => tree.with_costs(costs).expect("good costs"),
+            _ => tree,
+        }
     }
 
     /// A mass as users see it.
