@@ -2,8 +2,8 @@
 //!
 //! Trees are grown over one kind of object and asked the same two questions of data: *which cases are here* and *how
 //! good is a test on them*. So there is one data model, one tree model, one notion of cost and bound, one budget (time,
-//! memory, interrupt) and one shape of result; searches do not know each other. So far there is one search:
-//! [`optimal`].
+//! memory, interrupt) and one shape of result; searches do not know each other. So far there are two: [`optimal`], which
+//! proves its tree best, and [`greedy`], which grows one as C4.5 and CART do.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -30,12 +30,12 @@
 //! *case*: a row, as often as its count says. *node*: an internal node. *depth*: splits from root to leaf; 0 is a single
 //! leaf. *test*: a question about one column that a case passes or fails. *mass*: count times weight. *cost*: the mass a
 //! tree gets wrong, and its penalty. *incumbent*: the best tree so far. *lower bound*: what no tree can undercut.
-//! *min_leaf*: the fewest cases in a branch of a split.
+//! *min_leaf*: the fewest cases in a branch of a split. *gain*: what a greedy split takes off the impurity of its cases.
 //!
 //! # Map
 //!
 //! ```text
-//! python  ->  optimal  ->  objective, constraint, threads  ->  data, tree  ->  budget, bits, error
+//! python  ->  optimal, greedy  ->  objective, constraint, criterion, threads  ->  data, tree  ->  budget, bits, error
 //! ```
 //!
 //! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was

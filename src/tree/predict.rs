@@ -30,7 +30,7 @@ impl Tree {
                 Some(label) => label,
                 None => {
                     mixture.fill(0.0);
-                    walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, &mut mixture))?;
+                    walk.spread(node, lane, &mut |leaf, share| self.mix(leaf, share, &mut mixture))?;
                     self.best_class(&mixture)
                 }
             });
@@ -50,7 +50,7 @@ impl Tree {
         self.walk(data, rows, |walk, lane, node| {
             let mut sum = 0.0;
             walk.spread(node, lane, &mut |leaf, share| {
-                if let Leaf::Number { mean, .. } = leaf {
+                if let Node::Leaf(Leaf::Number { mean, .. }) = &self.nodes[leaf as usize] {
                     sum += share * mean;
                 }
             })?;
@@ -70,7 +70,7 @@ impl Tree {
         let mut mixtures = probabilities.chunks_exact_mut(n_classes);
         self.walk(data, rows, |walk, lane, node| {
             let mixture = mixtures.next().expect("as many as there are rows");
-            walk.spread(node, lane, &mut |leaf, share| add_probabilities(leaf, share, mixture))
+            walk.spread(node, lane, &mut |leaf, share| self.mix(leaf, share, mixture))
         })?;
         Ok(probabilities)
     }
@@ -92,6 +92,15 @@ impl Tree {
         Ok(leaves)
     }
 
+    /// Adds the class shares of a leaf, times the share of a row that ends there.
+    fn mix(&self, leaf: u32, share: f64, mixture: &mut [f64]) {
+        match (self.steps().shares(leaf), &self.nodes[leaf as usize]) {
+            (Some(shares), _) => mixture.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf),
+            (None, Node::Leaf(leaf)) => add_probabilities(leaf, share, mixture),
+            (None, Node::Split(_)) => {}
+        }
+    }
+
     fn n_classes(&self) -> Result<usize> {
         match self.schema.target.as_ref().map(|target| &target.task) {
             Some(Task::Classes(labels)) => Ok(labels.len()),
@@ -100,7 +109,8 @@ impl Tree {
     }
 }
 
-fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
+/// Adds the class shares of a leaf, times a share.
+pub(super) fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
     if let Leaf::Class { label, masses, .. } = leaf {
         let total: f64 = masses.iter().sum();
         if total > 0.0 {

@@ -13,7 +13,8 @@
 use std::hint::select_unpredictable;
 
 use super::source::Source;
-use super::{Leaf, Node, Split, Test, Threshold, Tree};
+use super::predict::add_probabilities;
+use super::{Leaf, MissingPolicy, Node, Split, Test, Threshold, Tree};
 use crate::bits;
 use crate::data::Value;
 
@@ -63,7 +64,13 @@ pub(super) struct Steps {
     tables: Vec<u32>,
     /// Whether there are other tests than `x <= t`.
     mixed: bool,
+    /// Class shares node by node, where rows are spread and that is not too much; 0 at splits.
+    shares: Vec<f64>,
+    n_classes: usize,
 }
+
+/// Class shares are kept up to this many.
+const SHARES: usize = 1 << 22;
 
 /// The rows of a block on their way: the node where each is, and which of them still move.
 pub(super) struct Lanes {
@@ -96,7 +103,25 @@ impl Steps {
         tree.splits().for_each(|split| ranks[split.test.feature() as usize] = Some(0));
         let features: Vec<u32> = (0..).zip(&ranks).filter(|(_, rank)| rank.is_some()).map(|(f, _)| f).collect();
         (0..).zip(&features).for_each(|(rank, &feature)| ranks[feature as usize] = Some(rank));
-        let mut all = Steps { features, steps: Vec::new(), sets: Vec::new(), tables: Vec::new(), mixed: false };
+        let n_classes = tree.schema.labels().map_or(0, |labels| labels.len());
+        let is_spread = tree.policies.missing == MissingPolicy::Fractional;
+        let n_shares = Some(tree.nodes.len() * n_classes).filter(|&n| is_spread && n <= SHARES).unwrap_or(0);
+        let mut all = Steps {
+            features,
+            steps: Vec::new(),
+            sets: Vec::new(),
+            tables: Vec::new(),
+            mixed: false,
+            shares: vec![0.0; n_shares],
+            n_classes,
+        };
+        if n_shares > 0 {
+            for (node, shares) in tree.nodes.iter().zip(all.shares.chunks_exact_mut(n_classes)) {
+                if let Node::Leaf(leaf) = node {
+                    add_probabilities(leaf, 1.0, shares);
+                }
+            }
+        }
         all.steps.reserve_exact(tree.nodes.len());
         for node in &tree.nodes {
             let step = match node {
@@ -118,6 +143,11 @@ impl Steps {
             all.steps.push(step);
         }
         all
+    }
+
+    /// The class shares of a leaf, if they are kept.
+    pub(super) fn shares(&self, node: u32) -> Option<&[f64]> {
+        self.shares.get(node as usize * self.n_classes..(node as usize + 1) * self.n_classes)
     }
 
     /// What a node asks, as far as steps can.

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::source::{Rows, Source};
 use super::steps::{BLOCK, Lanes, Steps};
-use super::{Leaf, MissingPolicy, Node, Split, Tree, Unseen};
+use super::{MissingPolicy, Node, Split, Tree, Unseen};
 use crate::data::Value;
 use crate::error::{Error, Result, list_names};
 
@@ -20,7 +20,7 @@ pub trait Ways {
 
     /// Calls `visit` with each leaf that a row reaches from `node`, where it ended, in preorder, and the share of the row
     /// that does.
-    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()>;
+    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(u32, f64)) -> Result<()>;
 }
 
 /// A tree tied to a block of rows.
@@ -145,13 +145,13 @@ impl<S: Source> Ways for Walk<'_, S> {
         }
     }
 
-    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(&Leaf, f64)) -> Result<()> {
+    fn spread(&mut self, node: u32, lane: u8, visit: &mut dyn FnMut(u32, f64)) -> Result<()> {
         let mut pending = std::mem::take(&mut self.pending);
         pending.clear();
         let (mut node, mut share) = (node, 1.0);
         loop {
             match &self.tree.nodes[node as usize] {
-                Node::Leaf(leaf) => visit(leaf, share),
+                Node::Leaf(_) => visit(node, share),
                 Node::Split(split) => {
                     let total: f64 = split.masses.iter().sum();
                     let branches = split.children.iter().zip(&split.masses).rev().filter(|(_, mass)| **mass > 0.0);
