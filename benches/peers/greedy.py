@@ -96,6 +96,7 @@ def adult(folder: Path) -> tuple[dict[str, list[Any]], Cells, Codes]:
                 levels = sorted(set(cells) - {""})
                 dense += [np.array([cell == level for cell in cells], dtype=np.float32) for level in levels]
     labels = np.unique(columns[header[-1]], return_inverse=True)[1].astype(np.int64)
+    columns[header[-1]] = labels.tolist()  # the same for both
     return columns, np.stack(dense, axis=1), labels
 
 
