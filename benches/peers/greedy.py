@@ -8,7 +8,7 @@ cast to float32 for both, as scikit-learn does.
 
 ``--check`` grows trees by entropy and by Gini, of that depth and with that least number of cases at a split, and walks
 them together (``greedy_check.py`` says what may differ, and why); then it counts the nodes of trees of full depth, for
-several ``random_state`` of scikit-learn. Exit status 1 if a difference has no reason.
+several ``random_state`` of scikit-learn, which breaks ties at random. Exit status 1 if a difference has no reason.
 
 Without it, trees of full depth by entropy are timed: the median of ``--runs`` runs, taken in turn; a run is a freshly
 forked process on one core and one thread, and its seconds are CPU seconds (see ``common.py``). "fit" is
@@ -294,9 +294,8 @@ def main() -> int:
         for name, (X, y) in tables.items()
         for criterion in CRITERIA
     ]
-    print(
-        f"\nnodes at full depth: lattree, scikit-learn by {arguments.seeds} random states, difference from their mean"
-    )
+    print(f"\nnodes at full depth: lattree, scikit-learn by {arguments.seeds} random states,")
+    print("difference from the mean and from the nearest of them")
     for name, (X, y) in tables.items():
         for criterion in CRITERIA:
             sizes(name, X, y, criterion, arguments.seeds)
