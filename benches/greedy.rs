@@ -124,8 +124,10 @@ fn subsets(c: &mut Criterion) {
         let checked = params().checked().expect("good parameters");
         group.bench_function(BenchmarkId::new(name, "case_graph"), |b| {
             b.iter(|| {
-                let mut graph = CaseGraph::new(&data, &checked, u64::MAX).expect("a good table");
-                sets.iter().map(|set| graph.tree(set).expect("good columns").n_nodes()).sum::<usize>()
+                let budget = checked.budget();
+                let mut graph = CaseGraph::new(&data, &checked, &budget).expect("a good table").expect("no limit");
+                let tree = |set: &Vec<usize>| graph.tree(set, &budget).expect("good columns").expect("no limit");
+                sets.iter().map(tree).map(|tree| tree.n_nodes()).sum::<usize>()
             });
         });
     }

@@ -248,6 +248,11 @@ impl<'b> Ticker<'b> {
         Ticker { budget, work: Self::POLL_EVERY }
     }
 
+    /// Bytes allowed for live state and caches.
+    pub fn memory_limit(&self) -> u64 {
+        self.budget.memory_limit
+    }
+
     /// Adds work done, and fails if the run has to stop.
     #[inline]
     pub fn tick(&mut self, work: usize) -> std::result::Result<(), Stop> {

@@ -44,7 +44,7 @@ impl Units {
         Self::within(data, node_penalty, MOST_UNITS)
     }
 
-    /// As [`Units::new`], with the total of real weights below `most` units, a power of two of at most 2^62.
+    /// As [`Units::new`], with the total below `most` units, a power of two of at most 2^62, where weights are not whole.
     pub fn within(data: &Dataset, node_penalty: f64, most: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
             return Ok(Units { resolution: 1.0, decimal: 0.0, node_penalty: 0, total: data.n_rows() as u64 });
@@ -71,7 +71,9 @@ impl Units {
         let penalty = if forbids { 0.0 } else { node_penalty };
         let finest = if penalty > 0.0 { finest.min(lowest_bit(penalty)) } else { finest };
         // Half the range is kept free for what rounding adds.
-        let coarsest_needed = (2.0 * total / most).log2().ceil().max(-1074.0) as i32;
+        let within = |most: f64| (2.0 * total / most).log2().ceil().max(-1074.0) as i32;
+        // Whole weights stay as they are while they fit at all.
+        let coarsest_needed = within(MOST_UNITS).max(within(most).min(0));
         let resolution = power_of_two(finest.max(coarsest_needed));
         let mut units = Units { resolution, decimal: 0.0, node_penalty: 0, total: 0 };
         // Small counts are fast ones.

@@ -12,8 +12,9 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// Costs that are not multiples of a unit of 20 binary or some decimal digits are rounded to one.
-    const MOST: f64 = (1 << 20) as f64;
+    /// Costs have fewer units than this. What is no multiple of a binary or decimal unit is rounded to one, but no cost to
+    /// nothing.
+    const MOST: f64 = (1u64 << 40) as f64;
 
     /// Every error costs one.
     pub fn errors() -> Self {
@@ -23,12 +24,24 @@ impl Costs {
     /// Finite costs, not negative, 0 on the diagonal.
     pub fn new(costs: &[Vec<f64>]) -> Self {
         let most = costs.iter().flatten().fold(0.0f64, |a, &b| a.max(b));
-        let finest = if most > 0.0 { 2f64.powi((Self::MOST / most).log2().floor().min(1000.0) as i32) } else { 1.0 };
-        let whole = |per_one: f64| costs.iter().flatten().all(|cost| (cost * per_one).round() / per_one == *cost);
-        let units = (0..=20).map(|digits| 2f64.powi(digits)).chain((1..=6).map(|digits| 10f64.powi(digits)));
-        let per_one = units.into_iter().find(|&unit| unit <= finest && whole(unit)).unwrap_or(finest);
-        let units = |row: &Vec<f64>| row.iter().map(|cost| (cost * per_one).round() as u64).collect();
-        Costs { costs: Some(costs.iter().map(units).collect()), per_one }
+        // Brought near one by a power of two, which loses nothing, in two steps, since one may be out of range.
+        let places = if most > 0.0 { -most.log2().floor() as i32 } else { 0 };
+        let near_one = |cost: f64| cost * 2f64.powi(places / 2) * 2f64.powi(places - places / 2);
+        let (near, scale) = if places.abs() > 100 { (places, true) } else { (0, false) };
+        let scaled = |cost: f64| if scale { near_one(cost) } else { cost };
+        let finest = if most > 0.0 { 2f64.powi((Self::MOST / scaled(most)).log2().floor() as i32) } else { 1.0 };
+        let all = || costs.iter().flatten().map(|&cost| scaled(cost));
+        let whole = |unit: f64| all().all(|cost| (cost * unit).round() / unit == cost);
+        let units = (0..=40).map(|digits| 2f64.powi(digits)).chain((1..=9).map(|digits| 10f64.powi(digits)));
+        let unit = units.into_iter().find(|&unit| unit <= finest && whole(unit)).unwrap_or(finest);
+        let in_units = |&cost: &f64| ((scaled(cost) * unit).round() as u64).max(u64::from(cost > 0.0));
+        let units = |row: &Vec<f64>| row.iter().map(in_units).collect();
+        Costs { costs: Some(costs.iter().map(units).collect()), per_one: unit * 2f64.powi(near) }
+    }
+
+    /// Binary digits of the greatest cost in units.
+    pub(super) fn bits(&self) -> u32 {
+        64 - self.costs.iter().flatten().flatten().max().map_or(1, |&most| most).leading_zeros()
     }
 
     /// What it costs to take one class for another, in units.
@@ -66,9 +79,14 @@ pub(crate) struct LeafCost {
 impl LeafCost {
     /// For sets of at most this mass.
     pub fn new(costs: Costs, most: u64) -> Self {
-        let greatest = costs.costs.iter().flatten().flatten().max().map_or(1, |&cost| u128::from(cost));
-        let bits = 128 - (u128::from(most) * greatest).leading_zeros();
+        let bits = 64 - most.leading_zeros() + costs.bits();
         LeafCost { costs, drop: bits.saturating_sub(62) }
+    }
+}
+
+impl LeafCost {
+    fn in_range(&self, cost: u128) -> i64 {
+        (cost >> self.drop) as i64
     }
 }
 
@@ -77,28 +95,40 @@ impl Impurity for LeafCost {
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] += mass;
         side.total += mass;
+        if let Some(costs) = &self.costs.costs {
+            side.expected.resize(side.masses.len(), 0);
+            side.expected
+                .iter_mut()
+                .zip(&costs[class])
+                .for_each(|(sum, &cost)| *sum += u128::from(mass) * u128::from(cost));
+        }
     }
 
     #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] -= mass;
         side.total -= mass;
+        if let Some(costs) = &self.costs.costs {
+            side.expected
+                .iter_mut()
+                .zip(&costs[class])
+                .for_each(|(sum, &cost)| *sum -= u128::from(mass) * u128::from(cost));
+        }
     }
 
     fn purity(&self, side: &Side) -> i64 {
-        if self.costs.costs.is_none() {
-            let most = side.masses.iter().max().map_or(0, |&most| most);
-            return most as i64 - side.total as i64;
+        match &self.costs.costs {
+            None => side.masses.iter().max().map_or(0, |&most| most) as i64 - side.total as i64,
+            Some(_) => -self.in_range(side.expected.iter().min().map_or(0, |&least| least)),
         }
-        -((self.costs.leaf(&side.masses).0 >> self.drop) as i64)
     }
 
-    #[inline(always)]
+    #[inline]
     fn pair(&self, first: u64, second: u64) -> i64 {
-        if self.costs.costs.is_none() {
-            return -(first.min(second) as i64);
+        match &self.costs.costs {
+            None => -(first.min(second) as i64),
+            Some(_) => -self.in_range(self.costs.leaf(&[first, second]).0),
         }
-        -((self.costs.leaf(&[first, second]).0 >> self.drop) as i64)
     }
 
     fn noise(&self, _: u64, branches: usize) -> i64 {

@@ -10,20 +10,20 @@ struct Fixed {
 }
 
 impl Fixed {
-    /// Such that `most` stays below 2^62.
-    fn new(most: u64) -> Self {
-        let digits = most.leading_zeros() as i32 - 2;
+    /// For quotients of at most this many binary digits.
+    fn new(bits: u32) -> Self {
+        let digits = 62 - bits as i32;
         Fixed { digits, unit: 2f64.powi(digits) }
     }
 
-    /// A quotient of at most `most`. Division of floats is exact to the last bit by their standard, on every platform.
+    /// A quotient. Division of floats is exact to the last bit by their standard, on every platform.
     #[inline(always)]
     fn quotient(&self, dividend: f64, divisor: u64) -> i64 {
         if divisor == 0 { 0 } else { (dividend / divisor as f64 * self.unit) as i64 }
     }
 
-    fn noise(&self, total: u64, branches: usize) -> i64 {
-        (2f64.powi(self.digits - 51) * total as f64) as i64 + branches as i64 + 2
+    fn noise(&self, most: f64, branches: usize) -> i64 {
+        (2f64.powi(self.digits - 51) * most) as i64 + branches as i64 + 2
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Gini(Fixed);
 impl Gini {
     /// For sets of at most this mass.
     pub fn new(most: u64) -> Self {
-        Gini(Fixed::new(most))
+        Gini(Fixed::new(64 - most.leading_zeros()))
     }
 }
 
@@ -57,7 +57,7 @@ impl Impurity for Gini {
         let old = u128::from(side.masses[class]);
         side.masses[class] += mass;
         side.total += mass;
-        side.sum.squares += u128::from(mass) * (2 * old + u128::from(mass));
+        side.sum.products += u128::from(mass) * (2 * old + u128::from(mass));
     }
 
     #[inline(always)]
@@ -65,15 +65,15 @@ impl Impurity for Gini {
         let old = u128::from(side.masses[class]);
         side.masses[class] -= mass;
         side.total -= mass;
-        side.sum.squares -= u128::from(mass) * (2 * old - u128::from(mass));
+        side.sum.products -= u128::from(mass) * (2 * old - u128::from(mass));
     }
 
     #[inline(always)]
     fn purity(&self, side: &Side) -> i64 {
         // The conversion of 128 bits is a call.
-        let squares = match u64::try_from(side.sum.squares) {
+        let squares = match u64::try_from(side.sum.products) {
             Ok(squares) => squares as f64,
-            Err(_) => side.sum.squares as f64,
+            Err(_) => side.sum.products as f64,
         };
         self.0.quotient(squares, side.total)
     }
@@ -85,7 +85,7 @@ impl Impurity for Gini {
     }
 
     fn noise(&self, total: u64, branches: usize) -> i64 {
-        self.0.noise(total, branches)
+        self.0.noise(total as f64, branches)
     }
 
     fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
@@ -120,9 +120,9 @@ pub(crate) struct CostGini {
 impl CostGini {
     /// For sets of at most this mass.
     pub fn new(costs: Costs, most: u64) -> Self {
-        let drop = (64 - most.leading_zeros()).saturating_sub(42);
-        // Costs take up to 20 digits.
-        CostGini { costs, drop, fixed: Fixed::new((most >> drop) << 20) }
+        let (bits, cost_bits) = (64 - most.leading_zeros(), costs.bits());
+        let drop = bits.saturating_sub((126 - cost_bits) / 2);
+        CostGini { fixed: Fixed::new(bits - drop + cost_bits), costs, drop }
     }
 
     /// The sum of L(k, k') m(k) m(k').
@@ -132,34 +132,50 @@ impl CostGini {
         (0..masses.len()).map(row).sum()
     }
 
-    fn of(&self, masses: &[u64], total: u64) -> i64 {
-        -self.fixed.quotient(self.pairs(masses) as f64, total >> self.drop)
+    fn of(&self, pairs: u128, total: u64) -> i64 {
+        -self.fixed.quotient(pairs as f64, total >> self.drop)
+    }
+
+    /// How the sum of pairs changes with mass of a class, where no digits are dropped.
+    fn change(&self, masses: &[u64], class: usize, mass: u64) -> u128 {
+        let with = |k: usize| u128::from(masses[k]) * (self.costs.of(class, k) + self.costs.of(k, class));
+        u128::from(mass) * (0..masses.len()).map(with).sum::<u128>()
     }
 }
 
 impl Impurity for CostGini {
-    #[inline(always)]
     fn add(&self, side: &mut Side, class: usize, mass: u64) {
+        if self.drop == 0 {
+            side.sum.products += self.change(&side.masses, class, mass);
+        }
         side.masses[class] += mass;
         side.total += mass;
     }
 
-    #[inline(always)]
     fn remove(&self, side: &mut Side, class: usize, mass: u64) {
         side.masses[class] -= mass;
         side.total -= mass;
+        if self.drop == 0 {
+            side.sum.products -= self.change(&side.masses, class, mass);
+        }
+    }
+
+    fn settle(&self, side: &mut Side) {
+        // A class at a time would count pairs with the classes to come twice.
+        side.total = side.masses.iter().sum();
+        side.sum.products = if self.drop == 0 { self.pairs(&side.masses) } else { 0 };
     }
 
     fn purity(&self, side: &Side) -> i64 {
-        self.of(&side.masses, side.total)
+        self.of(if self.drop == 0 { side.sum.products } else { self.pairs(&side.masses) }, side.total)
     }
 
     fn pair(&self, first: u64, second: u64) -> i64 {
-        self.of(&[first, second], first + second)
+        self.of(self.pairs(&[first, second]), first + second)
     }
 
     fn noise(&self, total: u64, branches: usize) -> i64 {
-        self.fixed.noise(total >> self.drop << 20, branches)
+        self.fixed.noise((total >> self.drop) as f64 * 2f64.powi(self.costs.bits() as i32), branches)
     }
 
     fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {

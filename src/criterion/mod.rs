@@ -44,25 +44,30 @@ pub(crate) struct Side {
     /// Their sum.
     pub total: u64,
     sum: Sum,
+    /// The expected cost of each class, times the mass.
+    expected: Vec<u128>,
 }
 
 /// A sum over classes of a function of each one's mass.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sum {
     logs: i64,
-    squares: u128,
+    /// Of products of masses of classes, of one class or of two with what they cost.
+    products: u128,
 }
 
 impl Side {
     /// Makes it the set of no case again.
     pub fn clear(&mut self) {
         self.masses.fill(0);
+        self.expected.fill(0);
         (self.total, self.sum) = (0, Sum::default());
     }
 
     /// Copies another set without allocating.
     pub fn copy_from(&mut self, other: &Side) {
         self.masses.clone_from(&other.masses);
+        self.expected.clone_from(&other.expected);
         (self.total, self.sum) = (other.total, other.sum);
     }
 }
@@ -102,9 +107,10 @@ pub(crate) trait Impurity: Sync {
         self.settle(&mut side);
         side
     }
-    /// Makes a set be what its class masses say.
+    /// Makes a set be what its class masses say. As it stands, for impurities where a class does not care about the others.
     fn settle(&self, side: &mut Side) {
         (side.total, side.sum) = (0, Sum::default());
+        side.expected.fill(0);
         for class in 0..side.masses.len() {
             let mass = std::mem::take(&mut side.masses[class]);
             self.add(side, class, mass);

@@ -2,6 +2,7 @@
 
 use super::split::Cut;
 use super::table::{NONE, Table};
+use crate::budget::{Stop, Ticker};
 
 /// Cases that came to a node, ascending. A case of which only a part came has a fraction below a whole one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,28 +43,34 @@ impl CaseSet {
 
     /// The cases that each branch of a split gets. A case without a value goes down every branch, with shares of its
     /// fraction in proportion to the masses of the cases with one, rounded down; the branch of greatest mass, the first
-    /// of such, gets what is left. Complexity: O(cases), and O(branches) for every case without a value.
-    pub fn split(&self, table: &Table, column: usize, cut: &Cut) -> Vec<CaseSet> {
+    /// of such, gets what is left. Fails where the parts would not fit into memory, or the budget says so.
+    ///
+    /// Complexity: O(cases), and O(branches) for every case without a value, in time and memory.
+    pub fn split(&self, table: &Table, column: usize, cut: &Cut, ticker: &mut Ticker) -> Result<Vec<CaseSet>, Stop> {
         let coded = &table.columns[column];
         let codes = coded.codes();
         let branches = cut.branches(coded.n_codes);
         let n_branches = cut.n_branches();
         let mut masses = vec![0u128; n_branches];
         let mut lengths = vec![0; n_branches];
-        let mut missing = false;
+        let mut missing = 0usize;
         self.each(table, |case, mass, _| match codes[case as usize] {
-            NONE => missing = true,
+            NONE => missing += 1,
             code => {
                 let branch = branches.of(code);
                 masses[branch] += u128::from(mass);
                 lengths[branch] += 1;
             }
         });
+        // What the parts of cases take, at most.
+        if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
+            return Err(Stop::Memory);
+        }
         let mut parts: Vec<CaseSet> = lengths
             .iter()
             .map(|&length| CaseSet {
                 cases: Vec::with_capacity(length),
-                fractions: (missing || self.fractions.is_some()).then(|| Vec::with_capacity(length)),
+                fractions: (missing > 0 || self.fractions.is_some()).then(|| Vec::with_capacity(length)),
             })
             .collect();
         let total: u128 = masses.iter().sum();
@@ -76,6 +83,7 @@ impl CaseSet {
                 parts[branches.of(code)].push(case, fraction);
                 continue;
             }
+            ticker.tick(n_branches)?;
             let share = |branch: usize| (u128::from(fraction) * masses[branch] / total) as u32;
             let left = fraction - (0..n_branches).map(share).sum::<u32>();
             for (branch, part) in parts.iter_mut().enumerate() {
@@ -91,7 +99,7 @@ impl CaseSet {
                 part.fractions = None;
             }
         }
-        parts
+        Ok(parts)
     }
 
     fn push(&mut self, case: u32, fraction: u32) {

@@ -19,7 +19,7 @@ use super::split::{Cut, Found, Rule, Sides};
 use super::table::Table;
 use super::{Checked, Missing};
 use crate::bits;
-use crate::budget::Budget;
+use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{Costs, Impurity, Side};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -35,17 +35,15 @@ pub struct CaseGraph {
     costs: Costs,
     table: Arc<Table>,
     graph: Box<dyn Grows + Send>,
-    memory_limit: u64,
 }
 
 impl CaseGraph {
-    /// The graph of a table, with nothing but its root. `memory_limit` is in bytes, for the case sets: when a tree is
-    /// grown beyond it, the graph starts anew with the next.
+    /// The graph of a table, with nothing but its root. The outer result is the call's, the inner one the budget's.
     ///
     /// # Errors
     /// As [`search`](super::search); and for parameters under which the split of a node depends on more than its cases:
     /// `max_leaves` (the best first may be anywhere in the tree), and dropping rows, which depends on the columns.
-    pub fn new(data: &Dataset, params: &Checked, memory_limit: u64) -> Result<Self> {
+    pub fn new(data: &Dataset, params: &Checked, budget: &Budget) -> Result<std::result::Result<Self, Stop>> {
         let given = params.params();
         let refuse = |name, got: String, why: &str| {
             let expected = format!("{why}: the split of a node must not depend on more than its cases");
@@ -59,22 +57,23 @@ impl CaseGraph {
         }
         rules::check_target(data)?;
         let costs = rules::costs(data, given)?;
-        let unlimited = Budget::new(crate::budget::Limits::default());
-        let Ok(table) = Table::new(data, given, &unlimited, false)? else {
-            unreachable!("the budget has no limit and nobody can cancel it");
+        let table = match Table::new(data, given, budget, false)? {
+            Ok(table) => table,
+            Err(stop) => return Ok(Err(stop)),
         };
         let table = Arc::new(table);
         let graph = rules::with_rules(&table, given, &costs, NewGraph(table.clone()));
-        Ok(CaseGraph { data: data.clone(), params: params.clone(), costs, table, graph, memory_limit })
+        Ok(Ok(CaseGraph { data: data.clone(), params: params.clone(), costs, table, graph }))
     }
 
-    /// The tree over these columns, by position.
+    /// The tree over these columns, by position. When the case sets take more than the memory of the budget, the graph
+    /// starts anew with the next tree. The outer result is the call's, the inner one the budget's.
     ///
     /// Complexity: what [`search`](super::search) takes for the case sets that are new, O(1) for each node that is not.
     ///
     /// # Errors
     /// If a position is that of no column.
-    pub fn tree(&mut self, columns: &[usize]) -> Result<Tree> {
+    pub fn tree(&mut self, columns: &[usize], budget: &Budget) -> Result<std::result::Result<Tree, Stop>> {
         let n_columns = self.data.columns().len();
         let mut allowed = vec![0; bits::words(n_columns)];
         for &column in columns {
@@ -87,11 +86,13 @@ impl CaseGraph {
             }
             bits::set(&mut allowed, column);
         }
-        if self.graph.stats().bytes > self.memory_limit {
+        if self.graph.stats().bytes > budget.memory_limit() {
             self.graph.clear();
         }
-        let grown = self.graph.grow(&allowed);
-        finish(&self.data, &self.table, self.params.params(), &self.costs, &grown)
+        match self.graph.grow(&allowed, &mut Ticker::new(budget)) {
+            Ok(grown) => finish(&self.data, &self.table, self.params.params(), &self.costs, &grown).map(Ok),
+            Err(stop) => Ok(Err(stop)),
+        }
     }
 
     /// What the graph holds and did.
@@ -133,7 +134,7 @@ impl WithRules for NewGraph {
 /// A graph under any impurity.
 trait Grows {
     /// The tree over the columns of which a bit is set.
-    fn grow(&mut self, allowed: &[u64]) -> Vec<Grown>;
+    fn grow(&mut self, allowed: &[u64], ticker: &mut Ticker) -> std::result::Result<Vec<Grown>, Stop>;
     /// Forgets all but the root.
     fn clear(&mut self);
     fn stats(&self) -> GraphStats;
@@ -191,10 +192,15 @@ impl<I: Impurity> Graph<I> {
     }
 
     /// The best split of a set over the columns allowed; ties: the first column.
-    fn best(&mut self, set: usize, allowed: &[u64]) -> Option<(u32, Cut)> {
+    fn best(
+        &mut self,
+        set: usize,
+        allowed: &[u64],
+        ticker: &mut Ticker,
+    ) -> std::result::Result<Option<(u32, Cut)>, Stop> {
         let node = &mut self.sets[set];
         if node.is_leaf {
-            return None;
+            return Ok(None);
         }
         let rule = &self.rules[usize::from(node.cases.fractions.is_some())];
         // What leaves no impurity can only be equalled, by earlier columns.
@@ -202,13 +208,17 @@ impl<I: Impurity> Graph<I> {
         let is_perfect = |found: &Found| Some(found.gain) == perfect;
         let end = node.ranking.iter().find(|(column, _)| bits::get(allowed, *column as usize));
         let mut end = end.filter(|(_, found)| is_perfect(found)).map_or(u32::MAX, |(column, _)| *column);
-        let (mut has_entered, mut is_new) = (false, false);
+        let (mut has_entered, mut is_new, mut stopped) = (false, false, Ok(()));
         for column in bits::ones(allowed) {
             if column as u32 >= end {
                 break;
             }
             if bits::get(&node.evaluated, column) {
                 continue;
+            }
+            if let Err(stop) = ticker.tick(node.cases.cases.len()) {
+                stopped = Err(stop);
+                break;
             }
             bits::set(&mut node.evaluated, column);
             self.stats.evaluations += 1;
@@ -231,42 +241,45 @@ impl<I: Impurity> Graph<I> {
         if is_new {
             node.ranking.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
         }
+        // What was evaluated until then is in the ranking, and in its place.
+        stopped?;
         let best = node.ranking.iter().find(|(column, _)| bits::get(allowed, *column as usize));
-        best.map(|(column, found)| (*column, found.cut.clone()))
+        Ok(best.map(|(column, found)| (*column, found.cut.clone())))
     }
 
     /// The first of the sets that a split leads to.
-    fn branches(&mut self, set: usize, column: u32, cut: &Cut) -> u32 {
+    fn branches(&mut self, set: usize, column: u32, cut: &Cut, ticker: &mut Ticker) -> std::result::Result<u32, Stop> {
         if let Some((_, first)) = self.sets[set].branches.iter().find(|(of, _)| *of == column) {
-            return *first;
+            return Ok(*first);
         }
         let node = &self.sets[set];
-        let (parts, depth) = (node.cases.split(&self.table, column as usize, cut), node.depth + 1);
+        let (parts, depth) = (node.cases.split(&self.table, column as usize, cut, ticker)?, node.depth + 1);
         let first = self.sets.len() as u32;
         parts.into_iter().for_each(|part| self.push(part, depth));
         self.sets[set].branches.push((column, first));
-        first
+        Ok(first)
     }
 }
 
 impl<I: Impurity> Grows for Graph<I> {
-    fn grow(&mut self, allowed: &[u64]) -> Vec<Grown> {
+    fn grow(&mut self, allowed: &[u64], ticker: &mut Ticker) -> std::result::Result<Vec<Grown>, Stop> {
         let mut grown: Vec<Option<Grown>> = vec![None];
         let mut pending = vec![(0usize, 0usize)];
         while let Some((id, set)) = pending.pop() {
-            let split = self.best(set, allowed).map(|(column, cut)| {
-                let first_set = self.branches(set, column, &cut) as usize;
+            let mut split = None;
+            if let Some((column, cut)) = self.best(set, allowed, ticker)? {
+                let first_set = self.branches(set, column, &cut, ticker)? as usize;
                 let (first, n_branches) = (grown.len(), cut.n_branches());
                 grown.resize(first + n_branches, None);
                 pending.extend((0..n_branches).map(|branch| (first + branch, first_set + branch)));
                 let own = self.table.columns[column as usize].has_own(&self.sets[set].cases);
-                GrownSplit { column, cut, first: first as u32, own }
-            });
+                split = Some(GrownSplit { column, cut, first: first as u32, own });
+            }
             let node = &self.sets[set];
             let whole = node.cases.fractions.is_none();
             grown[id] = Some(Grown { masses: node.side.masses.clone(), whole, split });
         }
-        grown.into_iter().flatten().collect()
+        Ok(grown.into_iter().flatten().collect())
     }
 
     fn clear(&mut self) {

@@ -179,7 +179,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
                 room.grown.push((task.id, task.leaf()));
                 continue;
             };
-            for child in self.split(task, column, found.cut, &mut room) {
+            for child in self.split(task, column, found.cut, &mut room, &mut ticker) {
                 match scope {
                     Some(scope) if child.work() > PARALLEL_NODES && !stack.is_empty() => {
                         scope.spawn(move |scope| self.run(Some(scope), child));
@@ -221,7 +221,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
                 continue;
             }
             leaves += more;
-            fresh = self.split(task, column, cut, &mut room);
+            fresh = self.split(task, column, cut, &mut room, &mut ticker);
         }
         self.give_back(room);
     }
@@ -283,10 +283,12 @@ impl<'t, I: Impurity> Grower<'t, I> {
                     of_cells(live, room)
                 })
             };
-            let (best, others) = rayon::join(
-                || task.orders.par_iter().map(of_order).reduce(|| None, better),
+            // Folded in the order that one thread has.
+            let (orders, others) = rayon::join(
+                || task.orders.par_iter().map(of_order).collect::<Vec<_>>(),
                 || task.others.par_iter().map(of_cells).collect::<Vec<_>>(),
             );
+            let best = orders.into_iter().fold(None, better);
             let mut varies = others.iter().map(|(_, varies)| *varies).collect::<Vec<_>>().into_iter();
             task.others.retain(|_| varies.next() != Some(false));
             return others.into_iter().map(|(found, _)| found).fold(best, better);
@@ -324,8 +326,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     /// Splits a node, and gives those of its branches that may be split in turn, in order.
-    fn split(&self, mut task: Task<'t>, column: u32, cut: Cut, room: &mut Room) -> Vec<Task<'t>> {
-        let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
+    fn split(&self, mut task: Task<'t>, column: u32, cut: Cut, room: &mut Room, ticker: &mut Ticker) -> Vec<Task<'t>> {
         // As grown, and as finished: class masses and the rest.
         let bytes = self.table.columns[column as usize].n_branches(&cut) * (16 * self.table.n_classes as u64 + 200);
         if self.bytes.fetch_add(bytes, Relaxed) + bytes > self.budget.memory_limit() {
@@ -338,9 +339,17 @@ impl<'t, I: Impurity> Grower<'t, I> {
             _ => {
                 let coded = &self.table.columns[column as usize];
                 own = coded.has_own(&task.set);
-                self.branches_of_cells(&task, column, &cut, room)
+                match self.branches_of_cells(&task, column, &cut, room, ticker) {
+                    Ok(branches) => branches,
+                    Err(stop) => {
+                        let _ = self.stop.set(stop);
+                        room.grown.push((task.id, task.leaf()));
+                        return Vec::new();
+                    }
+                }
             }
         };
+        let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
         for (id, branch) in (first..).zip(&mut branches) {
             branch.id = id;
         }
@@ -395,8 +404,15 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     /// The branches of a split of another column, which marks the branch of each case if orders are to follow.
-    fn branches_of_cells(&self, task: &Task<'t>, column: u32, cut: &Cut, room: &mut Room) -> Vec<Task<'t>> {
-        let parts = task.set.split(self.table, column as usize, cut);
+    fn branches_of_cells(
+        &self,
+        task: &Task<'t>,
+        column: u32,
+        cut: &Cut,
+        room: &mut Room,
+        ticker: &mut Ticker,
+    ) -> Result<Vec<Task<'t>>, Stop> {
+        let parts = task.set.split(self.table, column as usize, cut, ticker)?;
         if !task.orders.is_empty() && parts.iter().all(|part| part.fractions.is_none()) {
             if let [left, right] = &parts[..] {
                 room.goes_right.resize(bits::words(self.table.n_cases), 0);
@@ -415,7 +431,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
             branch.set = part;
             branch
         };
-        parts.into_iter().map(branch).collect()
+        Ok(parts.into_iter().map(branch).collect())
     }
 
     fn branch(&self, task: &Task<'t>, whole: bool, masses: Vec<u64>, count: u64, rows: usize) -> Task<'t> {

@@ -173,12 +173,12 @@ impl Table {
             (Some(_), None) => Weights::Counts(counts()),
             _ => Weights::Masses(counts(), masses()),
         };
-        let total = units.total;
         let count = match &weights {
             Weights::Unit => cases.n_rows() as u64,
             Weights::Counts(counts) | Weights::Masses(counts, _) => counts.iter().sum(),
         };
         let Target::Classes(classes) = cases.target() else { panic!("the search checked that the target has classes") };
+        let total = (0..cases.n_rows()).map(|row| units.mass(&cases, row)).sum::<u64>();
         let mass = |case: usize| match &weights {
             Weights::Unit => 1,
             Weights::Counts(masses) | Weights::Masses(_, masses) => masses[case],
@@ -243,9 +243,10 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
     if present.iter().all(|&word| word == 0) {
         return Err(Error::NoCases { reason: "every row left has weight 0" });
     }
-    let rows: Vec<usize> = bits::ones(&present).collect();
+    let units = Units::within(&weighted, 0.0, MOST_UNITS)?;
+    // A weight that is nothing beside the others is no case either.
+    let rows: Vec<usize> = bits::ones(&present).filter(|&row| units.mass(&weighted, row) > 0).collect();
     let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
-    let units = Units::within(&cases, 0.0, MOST_UNITS)?;
     Ok((cases, present, units))
 }
 

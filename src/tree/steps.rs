@@ -12,8 +12,8 @@
 
 use std::hint::select_unpredictable;
 
-use super::source::Source;
 use super::predict::add_probabilities;
+use super::source::Source;
 use super::{Leaf, MissingPolicy, Node, Split, Test, Threshold, Tree};
 use crate::bits;
 use crate::data::Value;

@@ -1,6 +1,7 @@
 //! What holds for every table: over fewer columns, for more threads, for counts, for trees as deep as a table is long.
 
 use lattree::Error;
+use lattree::budget::{Budget, Limits};
 use lattree::data::{Column, Dataset, Kind, Number};
 use lattree::greedy::{CaseGraph, ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Tree;
@@ -49,24 +50,33 @@ fn the_case_graph_grows_the_same_trees() {
         let params = Params { max_leaves: None, ..random_params(&mut random, missing, &data) };
         let checked = params.clone().checked().expect("good parameters");
         let memory = *random.pick(&[u64::MAX, 0, 2_000]);
-        let mut graph = match CaseGraph::new(&data, &checked, memory) {
-            Ok(graph) => graph,
+        let budget = Budget::new(Limits { memory: Some(memory), ..Limits::default() });
+        let mut graph = match CaseGraph::new(&data, &checked, &budget) {
+            Ok(graph) => graph.expect("no limit of time"),
             Err(_) => return assert!(run(&data, &params).is_err(), "seed {seed}"),
+        };
+        let tree_of = |graph: &mut CaseGraph, columns: &[usize]| match graph.tree(columns, &budget) {
+            Ok(tree) => tree.ok(),
+            Err(error) => panic!("{error}"),
         };
         for _ in 0..8 {
             let columns: Vec<usize> = (0..data.columns().len()).filter(|_| random.chance(60)).collect();
             let names: Vec<String> = columns.iter().map(|&c| data.schema().features[c].name.clone()).collect();
             let alone = run(&data.select(&names).expect("names of columns"), &params).expect("a good table").tree;
-            let tree = graph.tree(&columns).expect("good columns");
+            // With no memory at all not even parts of cases fit.
+            let Some(tree) = tree_of(&mut graph, &columns) else {
+                assert!(memory < u64::MAX, "seed {seed}");
+                continue;
+            };
             assert_eq!(tree, alone, "seed {seed}, {names:?}, {params:?}\n{data:?}");
             if memory == u64::MAX {
                 let before = graph.stats();
-                assert_eq!(graph.tree(&columns).expect("good columns"), tree);
+                assert_eq!(tree_of(&mut graph, &columns), Some(tree));
                 assert_eq!(graph.stats(), before);
             }
         }
         let wrong = [data.columns().len()];
-        assert!(matches!(graph.tree(&wrong), Err(Error::InvalidParameter { name: "columns", .. })));
+        assert!(matches!(graph.tree(&wrong, &budget), Err(Error::InvalidParameter { name: "columns", .. })));
     });
 }
 
@@ -78,7 +88,7 @@ fn the_case_graph_refuses_what_depends_on_more_than_cases() {
         (Params { max_leaves: None, missing: Missing::Drop, ..params }, "missing"),
     ] {
         let checked = params.checked().expect("good parameters");
-        let name = match CaseGraph::new(&data, &checked, 0) {
+        let name = match CaseGraph::new(&data, &checked, &checked.budget()) {
             Err(Error::InvalidParameter { name, .. }) => name,
             other => panic!("{:?}", other.err()),
         };
