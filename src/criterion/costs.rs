@@ -1,5 +1,6 @@
 //! Costs of errors, and the cost of a leaf as an impurity.
 
+use super::exact::common_divisor;
 use super::{Impurity, Side};
 
 /// Costs of errors as integers: `costs[i][j]` of taking class i for class j.
@@ -35,8 +36,11 @@ impl Costs {
         let units = (0..=40).map(|digits| 2f64.powi(digits)).chain((1..=9).map(|digits| 10f64.powi(digits)));
         let unit = units.into_iter().find(|&unit| unit <= finest && whole(unit)).unwrap_or(finest);
         let in_units = |&cost: &f64| ((scaled(cost) * unit).round() as u64).max(u64::from(cost > 0.0));
-        let units = |row: &Vec<f64>| row.iter().map(in_units).collect();
-        Costs { costs: Some(costs.iter().map(units).collect()), per_one: unit * 2f64.powi(near) }
+        let mut costs: Vec<Vec<u64>> = costs.iter().map(|row| row.iter().map(in_units).collect()).collect();
+        // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
+        let divisor = costs.iter().flatten().copied().fold(0, common_divisor).max(1);
+        costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
+        Costs { costs: Some(costs), per_one: unit * 2f64.powi(near) / divisor as f64 }
     }
 
     /// Binary digits of the greatest cost in units.
@@ -145,5 +149,33 @@ impl Impurity for LeafCost {
 
     fn perfect(&self, side: &Side) -> Option<i64> {
         (self.drop == 0).then(|| -self.purity(side))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(costs: &[[f64; 2]; 2]) -> (Vec<Vec<u64>>, f64) {
+        let costs = Costs::new(&costs.map(|row| row.to_vec()));
+        (costs.costs.expect("a matrix"), costs.per_one)
+    }
+
+    #[test]
+    fn costs_are_small_whole_numbers() {
+        assert_eq!(units(&[[0.0, 5.0], [1.0, 0.0]]), (vec![vec![0, 5], vec![1, 0]], 1.0));
+        assert_eq!(units(&[[0.0, 5000.0], [1000.0, 0.0]]), (vec![vec![0, 5], vec![1, 0]], 1e-3));
+        assert_eq!(units(&[[0.0, 0.1], [0.25, 0.0]]), (vec![vec![0, 2], vec![5, 0]], 20.0));
+        assert_eq!(units(&[[0.0, 0.0], [0.0, 0.0]]).0, [[0, 0], [0, 0]]);
+        // Whatever their size and ratio, none of them vanishes.
+        for (large, small) in
+            [(1e7, 1.0), (1e20, 1.0), (1e300, 1e-300), (5e-324, 5e-324), (1e-305, 3e-306), (f64::MAX, 1.0)]
+        {
+            let (costs, _) = units(&[[0.0, large], [small, 0.0]]);
+            assert!(
+                costs[1][0] >= 1 && costs[0][1] >= costs[1][0] && costs[0][1] <= 1 << 41,
+                "{large} {small} {costs:?}"
+            );
+        }
     }
 }

@@ -70,7 +70,8 @@ fn is_zero(mut terms: Vec<(u64, i64)>) -> bool {
     coprime.iter().all(|&(_, exponent)| exponent == 0)
 }
 
-fn common_divisor(mut a: u64, mut b: u64) -> u64 {
+/// The greatest number that divides both; that of 0 and another is the other.
+pub(super) fn common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b > 0 {
         (a, b) = (b, a % b);
     }

@@ -216,7 +216,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
             }
             let Some(Candidate { task, column, cut, .. }) = heap.pop() else { break };
             let more = self.table.columns[column as usize].n_branches(&cut) - 1;
-            if self.stop.get().is_some() || leaves + more > most {
+            if self.has_stopped() || leaves + more > most {
                 room.grown.push((task.id, task.leaf()));
                 continue;
             }
@@ -254,10 +254,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
     /// the node, and so below it, are dropped.
     fn choose(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
-        if let Err(stop) = ticker.tick(task.work()) {
-            let _ = self.stop.set(stop);
-        }
-        if self.stop.get().is_some() {
+        if self.has_stopped() {
             return None;
         }
         let rule = self.rule(task);
@@ -276,8 +273,11 @@ impl<'t, I: Impurity> Grower<'t, I> {
             (found.map(|found| (column, found)), varies)
         };
         if self.is_parallel(task) {
-            let of_order = |live| self.lend(|room| of_order(live, room));
+            let of_order = |live| if self.checks() { self.lend(|room| of_order(live, room)) } else { None };
             let of_cells = |live| {
+                if !self.checks() {
+                    return (None, true);
+                }
                 self.lend(|room| {
                     room.cells.enter(self.table, set);
                     of_cells(live, room)
@@ -291,13 +291,18 @@ impl<'t, I: Impurity> Grower<'t, I> {
             let best = orders.into_iter().fold(None, better);
             let mut varies = others.iter().map(|(_, varies)| *varies).collect::<Vec<_>>().into_iter();
             task.others.retain(|_| varies.next() != Some(false));
-            return others.into_iter().map(|(found, _)| found).fold(best, better);
+            let best = others.into_iter().map(|(found, _)| found).fold(best, better);
+            return best.filter(|_| !self.has_stopped());
         }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
         let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
         let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
+        let mut tick = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
         let mut best = None;
         for live in &task.orders {
+            if !tick() {
+                return None;
+            }
             best = better(best, of_order(live, room));
             if best.as_ref().is_some_and(is_perfect) {
                 break;
@@ -310,11 +315,23 @@ impl<'t, I: Impurity> Grower<'t, I> {
             if best.as_ref().is_some_and(|best| is_perfect(best) && best.0 < *live) {
                 return true;
             }
+            if !tick() {
+                return true;
+            }
             let (found, varies) = of_cells(live, room);
             best = better(best.take(), found);
             varies
         });
-        best
+        best.filter(|_| !self.has_stopped())
+    }
+
+    fn has_stopped(&self) -> bool {
+        self.stop.get().is_some()
+    }
+
+    /// Asks the budget whether to go on.
+    fn checks(&self) -> bool {
+        self.budget.check().map_err(|stop| self.stop.set(stop)).is_ok()
     }
 
     /// Does work in a room of its own.
