@@ -13,11 +13,11 @@ several ``random_state`` of scikit-learn, which breaks ties at random. Exit stat
 Without it, trees of full depth by entropy are timed: the median of ``--runs`` runs, taken in turn; a run is a freshly
 forked process on one core and one thread, and its seconds are CPU seconds (see ``common.py``). "fit" is
 ``GreedyTreeSearch.run`` on a dataset that is there, "table" what ``Dataset`` takes before that, from the array. On
-``adult`` lattree reads the table with its missing values as it is, fractional, and scikit-learn an array with a column
-per level, whose making is not timed. "predict" is for the training table, and the least of three calls: from an
-array, or on ``adult`` from the frame, of which scikit-learn's encoder first makes an array; and from the dataset that is
-there, against the array that is there. Ratios are scikit-learn's seconds over lattree's, so below 1 lattree lost. In the
-end the largest table is grown by one thread and by two, in seconds of wall clock.
+``adult`` lattree reads the table with its missing values as it is, fractional, and scikit-learn an array with a
+column per level, whose making is not timed. "predict" is for the training table, and the least of three calls: from
+an array, or on ``adult`` from the frame, of which scikit-learn's encoder first makes an array; and from the dataset
+that is there, against the array that is there. Ratios are scikit-learn's seconds over lattree's, so below 1 lattree
+lost. In the end the largest table is grown by one thread and by two, in seconds of wall clock.
 """
 
 import argparse

@@ -47,6 +47,13 @@ pub(super) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Res
     Tree::new(data.schema().clone(), policies(params), vec![Node::Leaf(Leaf::Class { label, masses, empty: false })])
 }
 
+/// Whether all errors cost the same.
+fn are_equal(costs: &[Vec<f64>]) -> bool {
+    let mut errors = (0..costs.len()).flat_map(|i| (0..costs.len()).filter(move |&j| j != i).map(move |j| costs[i][j]));
+    let first = errors.next();
+    errors.all(|cost| Some(cost) == first)
+}
+
 fn policies(params: &Params) -> Policies {
     let missing = match params.missing {
         Missing::Fractional | Missing::Drop => MissingPolicy::Fractional,
@@ -118,8 +125,10 @@ pub(super) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
     }
     let tree = Tree::new(data.schema().clone(), policies(params), nodes)?;
     match &params.costs {
-        // Only there a case ends in several leaves.
-        Some(costs) if policies(params).missing == MissingPolicy::Fractional => tree.with_costs(costs),
+        // Only there a case ends in several leaves. Where all errors cost the same, the most probable class costs least.
+        Some(costs) if policies(params).missing == MissingPolicy::Fractional && !are_equal(costs) => {
+            tree.with_costs(costs)
+        }
         _ => Ok(tree),
     }
 }

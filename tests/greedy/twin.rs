@@ -228,7 +228,10 @@ impl<'a> Twin<'a> {
         let policies = Policies { missing, unseen: self.params.unseen };
         let tree = Tree::new(self.data.schema().clone(), policies, written).expect("a good tree");
         match &self.params.costs {
-            Some(costs) if missing == MissingPolicy::Fractional => tree.with_costs(costs).expect("good costs"),
+            // Costs that are all the same change no prediction.
+            Some(costs) if missing == MissingPolicy::Fractional && uneven(costs) => {
+                tree.with_costs(costs).expect("good costs")
+            }
             _ => tree,
         }
     }
@@ -306,4 +309,12 @@ impl<'a> Twin<'a> {
 fn heaviest(masses: &[u128]) -> usize {
     let most = masses.iter().max().expect("a branch");
     masses.iter().position(|mass| mass == most).expect("the greatest")
+}
+
+fn uneven(costs: &[Vec<f64>]) -> bool {
+    let mut errors = Vec::new();
+    for (i, row) in costs.iter().enumerate() {
+        errors.extend(row.iter().enumerate().filter(|(j, _)| *j != i).map(|(_, cost)| *cost));
+    }
+    errors.windows(2).any(|pair| pair[0] != pair[1])
 }
