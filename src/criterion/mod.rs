@@ -5,10 +5,11 @@
 //! of class masses alone, sums of them do not depend on the order of summation, and so equal masses have equal gains on
 //! every platform: with floats the last bit would depend on who adds first, and ties would fall at random.
 //!
-//! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: [`Impurity::is_gain`] compares
-//! class shares by cross-multiplication. Gains that are equal though the masses are not are told to be equal: tabulated
-//! logarithms are sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared
-//! as products, quotients as fractions (`exact`). Fractions of masses beyond 2^31 are compared rounded, to 2^-50.
+//! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: class shares are compared by
+//! cross-multiplication. Gains that are equal though the masses are not are told to be equal: tabulated logarithms are
+//! sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared as products,
+//! quotients as fractions (`exact`). Unequal gains that are closer than 2^-30 of the node's mass, in tables of millions
+//! of cases, may be ordered by rounding, and so may equal ones of quotients where masses are beyond 2^31.
 
 mod costs;
 mod entropy;

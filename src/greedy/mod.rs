@@ -3,8 +3,8 @@
 //! # Which tree
 //!
 //! The tree is defined, not merely computed: it depends on the table and the parameters, not on threads, run or
-//! platform, nor on anything that rounds. Masses are integers ([`crate::objective::Units`]); the quality of a split is
-//! an integer too ([`crate::criterion`]). At a node with the cases C:
+//! platform. Masses are integers ([`crate::objective::Units`]); the quality of a split is an integer too
+//! ([`crate::criterion`]). At a node with the cases C:
 //!
 //! - It is a leaf if its depth is `max_depth`, if fewer than `min_cases` cases came (counts times fractions, weights do
 //!   not matter), if all its mass is of one class, or if no column has a split.
@@ -28,9 +28,10 @@
 //! # Map
 //!
 //! `table`: columns as codes, sorted once. `cells`: the masses of one column over the cases of a node, in the order of
-//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `cases`: the cases of a node and their way down.
-//! `graph`: case sets with the rankings of their columns, for searches over many trees. `orders`: sorted columns that
-//! are split along with the node. `growth`: one tree, with threads. `finish`: masses and labels.
+//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `cases`: the cases of a
+//! node and their way down. `graph`: case sets with the rankings of their columns, for searches over many trees.
+//! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
+//! labels. docs/greedy.md tells the whole in words.
 
 mod cases;
 mod cells;
