@@ -66,7 +66,14 @@ impl PyRule {
         let prediction: String = self.prediction(py)?.str()?.extract()?;
         let conditions = match self.rule.conditions.is_empty() {
             true => "always".into(),
-            false => format!("if {}", self.rule.conditions.join(" and ")),
+            false => {
+                let several = self.rule.conditions.len() > 1;
+                let condition = |text: &String| match several && text.ends_with(" or missing") {
+                    true => format!("({text})"), // or it would read as the other half of an "or"
+                    false => text.clone(),
+                };
+                format!("if {}", self.rule.conditions.iter().map(condition).collect::<Vec<_>>().join(" and "))
+            }
         };
         Ok(format!("{conditions}: {prediction} ({}/{})", self.rule.mass, self.rule.errors))
     }

@@ -67,3 +67,13 @@ def test_parts_of_cases_that_do_not_fit_are_a_limit():
 def test_errors_of_many_classes_cost_no_matrix():
     data = lattree.Dataset({"x": list(range(20_000)), "y": list(range(20_000))}, "y")
     assert lattree.GreedyTreeSearch(max_depth=1).run(data).tree.n_nodes == 1
+
+
+def test_rules_with_missing_values_read_one_way():
+    data = lattree.Dataset({"x": [0, 1, 1, None], "z": [0, 0, 1, 1], "y": list("abcc")}, "y")
+    rules = lattree.GreedyTreeSearch(missing="mean").run(data).tree.rules()
+    assert [repr(rule) for rule in rules] == [
+        "if z <= 0 and x <= 0: a (1/0)",
+        "if z <= 0 and (x > 0 or missing): b (1/0)",
+        "if z > 0: c (2/0)",
+    ]
