@@ -311,7 +311,10 @@ class TestJson:
             ("\ud7ff", "expected value"),
             ('{"format":"lattree.tree"}', "version"),
             ('{"format":"other","version":1}', '"other"'),
-            ('{"format":"lattree.tree","version":3}', "format version 3; this version of lattree reads versions 1 and 2"),
+            (
+                '{"format":"lattree.tree","version":3}',
+                "format version 3; this version of lattree reads versions 1 and 2",
+            ),
             ('{"format":"lattree.tree","version":-1}', "-1"),
             ('{"format":"lattree.tree","version":1e99}', "1e"),
             ('{"format":"lattree.tree","version":1}', "schema"),
