@@ -5,9 +5,7 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-
-use common::{LEVELS, Random, random_numbers, variant};
+use common::{LEVELS, Random, for_seeds, random_numbers, variant};
 use lattree::budget::Status;
 use lattree::data::{Binarizer, Dataset, Thresholds};
 use lattree::optimal::{Board, Engine, Outcome, Params, Switches, search};
@@ -17,46 +15,17 @@ fn run(data: &Dataset, params: &Params) -> Outcome {
     search(data, &checked, &checked.budget(), &Board::new()).expect("a good table")
 }
 
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
 #[test]
 fn the_dense_search_equals_the_plain_one() {
-    let (first, problems) = (number("LATTREE_FIRST", 0), number("LATTREE_PROBLEMS", 1_500));
-    let next = AtomicU64::new(first);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Relaxed);
-                    if seed >= first + problems {
-                        break;
-                    }
-                    if seed.is_multiple_of(1_000) {
-                        println!("seeds below {seed} agree, but for those at work");
-                    }
-                    check_problem(seed);
-                }
-            });
+    for_seeds(1_500, |seed| {
+        if seed.is_multiple_of(1_000) {
+            println!("seeds below {seed} agree, but for those at work");
         }
+        check_problem(seed);
     });
 }
 
-/// Says which problem it was if the search itself panics.
-struct At(u64);
-
-impl Drop for At {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("seed {}", self.0);
-        }
-    }
-}
-
 fn check_problem(seed: u64) {
-    let _at = At(seed);
     let mut random = Random::new(2_000_000 + seed);
     let data = random_numbers(&mut random);
     let max_depth = *random.pick(&[3, 3, 4, 4, 4, 5, 5, 6]);

@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::Random;
+use common::{Random, for_seeds};
 use lattree::Result;
 use lattree::budget::Status;
 use lattree::data::{Dataset, Kind};
@@ -38,42 +38,6 @@ use twin::Twin;
 fn run(data: &Dataset, params: &Params) -> Result<Outcome> {
     let checked = params.clone().checked().expect("good parameters");
     search(data, &checked, &checked.budget())
-}
-
-fn number(name: &str, default: u64) -> u64 {
-    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
-}
-
-/// Says which problem it was if a search or the twin panics.
-struct At(u64);
-
-impl Drop for At {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            eprintln!("seed {}", self.0);
-        }
-    }
-}
-
-/// Calls `check` with every seed, on all processors.
-fn for_seeds(default: u64, check: impl Fn(u64) + Sync) {
-    let (first, problems) = (number("LATTREE_FIRST", 0), number("LATTREE_PROBLEMS", default));
-    let next = AtomicU64::new(first);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let seed = next.fetch_add(1, Relaxed);
-                    if seed >= first + problems {
-                        break;
-                    }
-                    let _at = At(seed);
-                    check(seed);
-                }
-            });
-        }
-    });
 }
 
 /// What a node is, roughly.

@@ -3,8 +3,7 @@
 /// The mean of floats by mass; masses are below 2^62 in all. With an infinite value it is that infinity, with both, 0.
 /// `None` without mass.
 ///
-/// Mantissas of one exponent are summed exactly, the sums in the order of exponents with a hundred digits.
-/// Complexity: O(values).
+/// All is exact but for the rounding to the nearest float (twice, below the least normal one). Complexity: O(values).
 pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
     let (mut sums, mut total) = ([0i128; 2048], 0);
     let mut infinite = [false; 2];
@@ -28,38 +27,55 @@ pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64>
         [false, true] => return Some(f64::INFINITY),
         _ => {}
     }
-    // In units of the greatest exponent that occurs, so that nothing overflows before the division.
-    let Some(greatest) = sums.iter().rposition(|&sum| sum != 0) else { return Some(0.0) };
-    let greatest = greatest.max(1) as i32;
-    let (mut high, mut low) = (0.0, 0.0);
-    for (exponent, &sum) in (0..).zip(&sums) {
-        // Beyond this the digits are lost anyway, and the scale would be no normal number.
-        if sum == 0 || greatest - exponent > 900 {
-            continue;
-        }
-        let scale = 2f64.powi(exponent.max(1) - greatest);
-        let mut rest = sum;
-        while rest != 0 {
-            let part = rest as f64;
-            rest -= part as i128;
-            add(&mut high, &mut low, part * scale);
-        }
+    // As whole multiples of the least float and 2^-128: the more of either sign, less the other.
+    let mut totals = [[0u64; LIMBS]; 2];
+    for (exponent, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum != 0) {
+        add(&mut totals[usize::from(sum < 0)], sum.unsigned_abs(), 128 + exponent.max(1) - 1);
     }
-    let total = total as f64; // below 2^53, or a rounding no greater than the others
-    let quotient = (high + low) / total;
-    let left = (-quotient).mul_add(total, high) + low;
-    let mean = quotient + left / total;
+    let [more, less] = &totals;
+    let is_negative = more.iter().rev().lt(less.iter().rev());
+    let (mut magnitude, less) = if is_negative { (*less, more) } else { (*more, less) };
+    let mut borrow = false;
+    for (a, &b) in magnitude.iter_mut().zip(less) {
+        let (difference, first) = a.overflowing_sub(b);
+        let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+        (*a, borrow) = (difference, first | second);
+    }
+    let mut remainder = 0u128;
+    for limb in magnitude.iter_mut().rev() {
+        let part = remainder << 64 | u128::from(*limb);
+        (*limb, remainder) = ((part / u128::from(total)) as u64, part % u128::from(total));
+    }
+    let Some(top) = magnitude.iter().rposition(|&limb| limb != 0) else { return Some(0.0) };
+    // The first 64 digits, and whether any other is there: that is what rounding to the nearest float asks.
+    let (high, low) = (magnitude[top], if top > 0 { magnitude[top - 1] } else { 0 });
+    let shift = high.leading_zeros();
+    let both = (u128::from(high) << 64 | u128::from(low)) << shift;
+    let others = both as u64 != 0 || remainder != 0 || magnitude[..top.saturating_sub(1)].iter().any(|&limb| limb != 0);
+    let digits = ((both >> 64) as u64 | u64::from(others)) as f64;
+    let scale = 64 * top as i32 - shift as i32 - 128 - 1074;
     // Two steps: the power alone may be out of range.
-    let scale = greatest - 1075;
-    Some(mean * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2))
+    let mean = digits * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2);
+    Some(if is_negative { -mean } else { mean })
 }
 
-/// Adds to a sum of two floats, the second of which is what rounding the first left out.
-fn add(high: &mut f64, low: &mut f64, x: f64) {
-    let sum = *high + x;
-    let of_x = sum - *high;
-    let error = (*high - (sum - of_x)) + (x - of_x);
-    (*high, *low) = (sum, *low + error);
+/// Words of a sum of floats by mass: 2046 exponents, 53 digits and 62, and 128 for the quotient.
+const LIMBS: usize = (2046usize + 53 + 62 + 128 + 64).div_ceil(64);
+
+/// Adds `x << shift`.
+fn add(limbs: &mut [u64; LIMBS], x: u128, shift: usize) {
+    let (start, bits) = (shift / 64, shift % 64);
+    let parts =
+        [(x as u64) << bits, ((x << bits) >> 64) as u64, if bits == 0 { 0 } else { (x >> (128 - bits)) as u64 }];
+    let mut carry = false;
+    for (i, limb) in limbs[start..].iter_mut().enumerate() {
+        let (sum, first) = limb.overflowing_add(parts.get(i).copied().unwrap_or(0));
+        let (sum, second) = sum.overflowing_add(u64::from(carry));
+        (*limb, carry) = (sum, first | second);
+        if i >= parts.len() && !carry {
+            break;
+        }
+    }
 }
 
 /// The mean of integers by mass, rounded to the nearest, halves up. `None` without mass.
@@ -86,6 +102,10 @@ mod tests {
         assert_eq!(mean(&[f64::MAX, f64::MAX]), f64::MAX);
         assert_eq!(mean(&[5e-324, 5e-324]), 5e-324);
         assert_eq!(mean(&[0.0, 0.0]), 0.0);
+        assert_eq!(mean(&[-1.0, 0.0, -2.0]), -1.0);
+        // Half way between two floats, but for the least of all.
+        assert_eq!(mean(&[1.0, 1.0 + f64::EPSILON]), 1.0);
+        assert_eq!(mean(&[1.0, 1.0 + f64::EPSILON, 5e-324, 0.0]) * 2.0, 1.0 + f64::EPSILON);
         assert_eq!(mean(&[1.0, f64::INFINITY]), f64::INFINITY);
         assert_eq!(mean(&[f64::NEG_INFINITY, f64::INFINITY]), 0.0);
         assert_eq!(of_floats([].into_iter()), None);

@@ -3,6 +3,7 @@
 #![allow(dead_code)] // each test binary uses its part
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
@@ -324,4 +325,40 @@ pub fn shape_of(tree: &Tree, tests: &[Test], node: usize) -> Shape {
             Box::new(shape_of(tree, tests, split.children[1] as usize)),
         ),
     }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().expect("a number"))
+}
+
+/// Says which problem it was if its check panics.
+struct At(u64);
+
+impl Drop for At {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("seed {}", self.0);
+        }
+    }
+}
+
+/// Calls `check` with every seed, on all processors: as many as LATTREE_PROBLEMS says, from LATTREE_FIRST on.
+pub fn for_seeds(default: u64, check: impl Fn(u64) + Sync) {
+    let (first, problems) = (number("LATTREE_FIRST", 0), number("LATTREE_PROBLEMS", default));
+    let next = AtomicU64::new(first);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let seed = next.fetch_add(1, Relaxed);
+                    if seed >= first + problems {
+                        break;
+                    }
+                    let _at = At(seed);
+                    check(seed);
+                }
+            });
+        }
+    });
 }

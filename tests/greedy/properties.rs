@@ -6,9 +6,9 @@ use lattree::data::{Column, Dataset, Kind, Number};
 use lattree::greedy::{CaseGraph, ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Tree;
 
-use crate::common::Random;
+use crate::common::{Random, for_seeds};
 use crate::tables::{feature, level_names, levels, random_params, random_table, table};
-use crate::{MODES, for_seeds, random_problem, run};
+use crate::{MODES, random_problem, run};
 
 /// Lemma 6 of S. Ruggieri, *Complete search for feature selection in decision trees*, JMLR 20, 2019: a tree over some
 /// columns is the tree over any of them that include those it uses.
