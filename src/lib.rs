@@ -48,6 +48,7 @@ pub mod criterion;
 pub mod data;
 pub mod error;
 pub mod greedy;
+pub mod subsets;
 pub mod objective;
 pub mod optimal;
 mod threads;
