@@ -58,7 +58,7 @@ impl PyDistinctTree {
         Ok(self.tree.get_or_try_init(py, make)?.bind(py))
     }
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let text = self.tree(py)?.get().0.to_text(None);
+        let text = self.tree(py)?.get().0.to_text(Some(5));
         Ok(format!("DistinctTree: features {}\n{text}", self.features(py)?.repr()?))
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
