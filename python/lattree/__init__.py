@@ -8,7 +8,7 @@ optimal 6.0
 >>> print(result.tree.to_text())  # doctest: +SKIP
 """
 
-from lattree import datasets
+from lattree import datasets, experiments
 from lattree._core import (
     Binarizer,
     DataError,
@@ -47,6 +47,7 @@ __all__ = [
     "TreeError",
     "__version__",
     "datasets",
+    "experiments",
     "read_csv",
     "read_ipc",
     "read_parquet",
