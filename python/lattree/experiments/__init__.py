@@ -14,13 +14,14 @@ held out. All methods see the same sets, so that their errors can be compared in
 5
 """
 
-from lattree.experiments._compare import Comparison, FoldRow, MethodError, compare, every_feature
+from lattree.experiments._compare import Comparison, FoldRow, Method, MethodError, compare, every_feature
 from lattree.experiments._folds import Triple, error_rate, triples
 from lattree.experiments._statistics import Stability, TTest, paired_t_test, stability
 
 __all__ = [
     "Comparison",
     "FoldRow",
+    "Method",
     "MethodError",
     "Stability",
     "TTest",
