@@ -120,12 +120,12 @@ def printed(line: Line, features: int) -> bool:
 def sizes(lines: list[Line], features: int) -> None:
     """Print the distinct trees by the number of features that they use."""
     print("\ndistinct trees by features used (> of a prefix)")
-    print(f"{'used':>6}" + "".join(f"{f'm={line.m}':>14}" for line in lines) + f"{'subsets':>14}")
+    print(f"{'used':>6}" + "".join(f"{f'm={line.m}':>14}" for line in lines) + f"{'subsets':>22}")
     for size in range(features + 1):
         cells = [sum(line.frontier.by_size[size : size + 1]) for line in lines]
         shown = [line.frontier.shown(cell, ",") for line, cell in zip(lines, cells, strict=True)]
         if any(cells):
-            print(f"{size:>6}" + "".join(f"{cell:>14}" for cell in shown) + f"{math.comb(features, size):>14,}")
+            print(f"{size:>6}" + "".join(f"{cell:>14}" for cell in shown) + f"{math.comb(features, size):>22,}")
 
 
 def by_size(data: Dataset, threads: int) -> list[tuple[int, float]]:

@@ -1,5 +1,6 @@
 """Several ways to select features on the same folds, and what sets them apart."""
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -270,7 +271,7 @@ def compare(
     ParameterError
         There is no method, or as for :func:`triples`.
     MethodError
-        A method raised, or what it returned is no list of features.
+        A method raised, what it returned is no list of features, or no tree could be grown over them.
     """
     if not methods:
         raise ParameterError("`methods` must name at least one method, got none")
@@ -283,23 +284,32 @@ def compare(
     # The range first: the folds beyond it are not dealt.
     for _, triple in zip(range(runs), dealt, strict=False):
         for name, method in methods.items():
-            try:
-                rows.append(_run(name, method, triple, search))
-            except Exception as error:
-                where = f"method {name!r}, repeat {triple.repeat}, fold {triple.fold}"
-                raise MethodError(f"{where}: {type(error).__name__}: {error}") from error
+            rows.append(_run(name, method, triple, search))
             if progress is not None:
                 progress(rows[-1], len(rows), runs * len(methods))
     return Comparison(tuple(rows), tuple(data.schema.feature_names), k, search_fraction)
 
 
+@contextlib.contextmanager
+def _named(where: str) -> Iterator[None]:
+    """Say where an exception came from."""
+    try:
+        yield
+    except Exception as error:
+        raise MethodError(f"{where}: {type(error).__name__}: {error}") from error
+
+
 def _run(name: str, method: Method, triple: Triple, search: TreeSearch) -> FoldRow:
-    wall, cpu = time.perf_counter(), time.process_time()
-    result = method(triple.building, triple.search)
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    selected = _names(result, triple.training.schema.feature_names)
-    built = search.run(triple.building.select(selected)).tree
-    trained = search.run(triple.training.select(selected)).tree
+    where = f"method {name!r}, repeat {triple.repeat}, fold {triple.fold}"
+    with _named(where):
+        wall, cpu = time.perf_counter(), time.process_time()
+        result = method(triple.building, triple.search)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        selected = _names(result, triple.training.schema.feature_names)
+    with _named(f"tree_search for {where}"):
+        built = search.run(triple.building.select(selected)).tree
+        trained = search.run(triple.training.select(selected)).tree
+        errors = error_rate(built, triple.search), error_rate(trained, triple.test)
     status = getattr(result, "status", None)
     return FoldRow(
         triple.repeat,
@@ -308,8 +318,7 @@ def _run(name: str, method: Method, triple: Triple, search: TreeSearch) -> FoldR
         None if status is None else str(status),
         tuple(selected),
         tuple(feature for feature in selected if feature in set(trained.features)),
-        error_rate(built, triple.search),
-        error_rate(trained, triple.test),
+        *errors,
         wall,
         cpu,
     )
