@@ -313,6 +313,19 @@ class TestCompare:
             .all()
         )
 
+    @pytest.mark.parametrize("name", ["ionosphere", "anneal"])  # without and with missing values
+    def test_searches_over_subsets(self, name):
+        data = datasets.load(name)
+        search = lattree.BackwardEliminationSearch()
+        found = compare(data, {"sbe": search.run, "all": every_feature}, k=5, repeats=1, folds=3)
+        for row, triple in zip(found.rows[::2], triples(data, k=5, repeats=1), strict=False):
+            result = search.run(triple.building, triple.search)
+            assert row.status == result.status == "complete"
+            assert row.finished
+            assert set(row.selected) == set(result.features)
+            # What is judged is what the search judged.
+            assert row.search_error == pytest.approx(result.error, abs=1e-12)
+
     def test_fewer_folds_are_the_first_ones(self, iris):
         every = compare(iris, {"all": every_feature}, k=4, repeats=2)
         some = compare(iris, {"all": every_feature}, k=4, repeats=2, folds=5)
