@@ -147,38 +147,40 @@ def samples(draw: random.Random, every: list[str], size: int) -> list[set[str]]:
     return [set(draw.sample(every, size)) for _ in range(SUBSETS)]
 
 
+def curve(axis: Any, points: list[tuple[int, float, bool]], label: str) -> None:
+    """Draw figures by m, hollow where an enumeration did not end."""
+    if points:
+        (drawn,) = axis.plot([m for m, _, _ in points], [figure for _, figure, _ in points], label=label)
+        for m, figure, ended in points:
+            colour = drawn.get_color()
+            axis.plot(m, figure, marker="o", color=colour, markerfacecolor=colour if ended else "white")
+
+
 def plot(path: Path, name: str, data: Dataset, lines: list[Line], threads: int) -> None:
     """Write the figure."""
     module("matplotlib").use("Agg")
     figure, ((left, right), (low, last)) = module("matplotlib.pyplot").subplots(2, 2, figsize=(11, 8))
-    n, ms = data.n_features, [line.m for line in lines]
+    n = data.n_features
     for line in lines:
         label = f"m = {line.m}" + ("" if line.frontier.ended else " (prefix)")
         left.plot(range(len(line.frontier.by_size)), line.frontier.by_size, marker=".", label=label)
     left.plot(range(n + 1), [math.comb(n, size) for size in range(n + 1)], "k:", label="all subsets")
     left.set(title=f"{name}: distinct trees", xlabel="features used", ylabel="trees")
     for order in ORDERS:
-        there = [(line.m, line.orders[order].overhead) for line in lines if order in line.orders]
-        if there:
-            right.plot(*zip(*there, strict=True), marker=".", label=f"{order} order")
-    whole = [(line.m, 2**n / line.frontier.distinct) for line in lines if line.frontier.ended]
-    if whole:
-        right.plot(*zip(*whole, strict=True), "k:", label="exhaustive: 2^N")
-    right.set(title="trees built per distinct one", xlabel="m", xscale="log", yscale="log")
+        there = [(line.m, line.orders[order]) for line in lines if order in line.orders]
+        curve(right, [(m, counted.overhead, counted.ended) for m, counted in there], f"{order} order")
+    whole = [(line.m, 2**n / line.frontier.distinct, True) for line in lines if line.frontier.ended]
+    curve(right, whole, "exhaustive: 2^N")
+    right.set(title="trees built per distinct one (hollow: of a prefix)", xlabel="m", xscale="log", yscale="log")
     low.plot(*zip(*by_size(data, threads), strict=True), marker=".", label="exhaustive, by size of subset")
     for line in lines:
         if line.m == FIGURE_M:
             mean = line.frontier.seconds / line.frontier.built
             low.axhline(mean, linestyle="--", label="DTdistinct, mean of all")
     low.set(title=f"seconds per tree, m = {FIGURE_M}", xlabel="features", yscale="log")
-    last.plot(ms, [line.frontier.seconds for line in lines], marker=".", label="DTdistinct")
-    ended = [(line.m, line.exhaustive.seconds) for line in lines if line.exhaustive.ended]
-    if ended:
-        last.plot(*zip(*ended, strict=True), "k:", marker=".", label="exhaustive")
-    for line in lines:
-        if not line.frontier.ended:
-            last.annotate("prefix", (line.m, line.frontier.seconds))
-    last.set(title=f"seconds, {threads} thread(s)", xlabel="m", xscale="log", yscale="log")
+    curve(last, [(line.m, line.frontier.seconds, line.frontier.ended) for line in lines], "DTdistinct")
+    curve(last, [(line.m, line.exhaustive.seconds, line.exhaustive.ended) for line in lines], "exhaustive")
+    last.set(title=f"seconds, {threads} thread(s) (hollow: not ended)", xlabel="m", xscale="log", yscale="log")
     for axis in (left, right, low, last):
         axis.legend(fontsize="x-small")
     figure.tight_layout()
@@ -209,7 +211,7 @@ def main() -> int:
             lines.append(measure(data, m, arguments))
             failed += not printed(lines[-1], data.n_features)
         sizes(lines, data.n_features)
-        if arguments.plot and position == 0:
+        if arguments.plot is not None and position == 0:
             plot(arguments.plot, names()[file], data, lines, arguments.threads)
     return int(failed > 0)
 
