@@ -182,13 +182,13 @@ impl Enumeration<'_> {
         queues: Option<(bool, SyncSender<Receiver<Vec<DistinctTree>>>)>,
     ) -> Ended {
         let (tasks, todo) = sync_channel::<Task<S>>(TASKS * self.threads);
-        let todo = Mutex::new(todo);
+        let todo = Mutex::new(Some(todo));
         std::thread::scope(|scope| {
             let work = || {
                 let mut worker = self.visit::<S>();
                 let mut end = Ok(());
                 // The lock is given back before the task is begun.
-                while let Ok(task) = { lock(&todo).recv() } {
+                while let Some(Ok(task)) = { lock(&todo).as_ref().map(|todo| todo.recv()) } {
                     end = self.work(&mut worker, task);
                     if end.is_err() {
                         break;
@@ -209,7 +209,7 @@ impl Enumeration<'_> {
                 end = end.and(its_end);
             }
             // No worker takes tasks any more, so the dealer does not wait.
-            drop(lock(&todo));
+            drop(lock(&todo).take());
             let dealt = dealer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (all, end.and(dealt.map_err(End::Stop)))
         })
