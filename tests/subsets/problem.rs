@@ -20,21 +20,17 @@ impl Problem {
     /// At most nine features that may be used, of up to 90.
     pub fn random(seed: u64) -> Self {
         let mut random = Random::new(9_000_000 + seed);
-        let missing = *random.pick(&MODES);
-        let finite = matches!(missing, Missing::Mean | Missing::ClassMean);
         let wide = random.chance(4);
-        let n_columns = |random: &mut Random| match wide {
-            true => 10 + random.below(81),
-            false => *random.pick(&[1, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7, 8, 9]),
+        // Of many tables no tree asks for more than a column or two: most problems are drawn until it uses some.
+        let least = *random.pick(&[0, 2, 3, 3, 4, 4]);
+        let mut drawn = (0..30).map(|_| random_growth(&mut random, wide));
+        let enough = |(data, greedy): &(Dataset, greedy::Params)| {
+            let checked = greedy.clone().checked().expect("good parameters");
+            let outcome = greedy::search(data, &checked, &checked.budget());
+            outcome.is_ok_and(|outcome| outcome.tree.features().len() >= least)
         };
-        let data = random_table_of(&mut random, n_columns, finite);
-        let drawn = random_params(&mut random, missing, &data);
-        let greedy = greedy::Params {
-            max_leaves: None,
-            threads: Some(1),
-            min_cases: if random.chance(10) { *random.pick(&[4, 5, 6, 7, 12, 30, 1000]) } else { drawn.min_cases },
-            ..drawn
-        };
+        let found = if least == 0 { drawn.next() } else { drawn.find(enough) };
+        let (data, greedy) = found.unwrap_or_else(|| random_growth(&mut random, wide));
         let n = data.columns().len();
         let mut params = Params { greedy, ..Params::default() };
         if wide || random.chance(35) {
@@ -60,6 +56,21 @@ impl Problem {
     pub fn words(&self) -> String {
         format!("{:?}\nbuilding {:?}\nsearch {:?}", self.params, self.data, self.search)
     }
+}
+
+/// A table and how trees grow on it.
+fn random_growth(random: &mut Random, wide: bool) -> (Dataset, greedy::Params) {
+    let missing = *random.pick(&MODES);
+    let finite = matches!(missing, Missing::Mean | Missing::ClassMean);
+    let n_columns = |random: &mut Random| match wide {
+        true => 10 + random.below(81),
+        false => *random.pick(&[1, 2, 3, 3, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7, 8, 9]),
+    };
+    let data = random_table_of(random, n_columns, finite);
+    let drawn = random_params(random, missing, &data);
+    let large = random.chance(10).then(|| *random.pick(&[4, 5, 6, 7, 12, 30, 1000]));
+    let min_cases = large.unwrap_or(drawn.min_cases);
+    (data, greedy::Params { max_leaves: None, threads: Some(1), min_cases, ..drawn })
 }
 
 /// Cases like those of the table, some cells apart: missing, levels and numbers that do not occur there, numbers between

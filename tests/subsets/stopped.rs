@@ -8,29 +8,37 @@ use lattree::subsets::{Board, Estimator, Order, Outcome, acceptable, count, dist
 use lattree::tree::Tree;
 
 use crate::acceptable::{Judged, random_goal};
-use crate::calls::checked;
+use crate::calls::{checked, remove};
 use crate::common::{Random, for_seeds};
 use crate::problem::Problem;
 
-/// A budget that is spent at once or soon, and the status that it leads to.
+/// A budget that is spent at once or soon, and the status that it leads to. With little memory a run may still come to
+/// its end: what it knows can be dropped and found again.
 fn stingy(random: &mut Random) -> (Budget, Status) {
-    let limits = |seconds, nodes| Budget::new(Limits { seconds, nodes, memory: None });
-    match random.below(4) {
-        0 => (limits(Some(0.0), None), Status::TimeLimit),
+    let none = Limits::default();
+    match random.below(6) {
+        0 => (Budget::new(Limits { seconds: Some(0.0), ..none }), Status::TimeLimit),
         1 => {
-            let cancelled = limits(None, None);
+            let cancelled = Budget::new(none);
             cancelled.cancel();
             (cancelled, Status::Interrupted)
         }
-        2 => (limits(None, Some(0)), Status::NodeLimit),
-        _ => (limits(None, Some(*random.pick(&[1, 2, 3, 5, 10, 30]))), Status::NodeLimit),
+        2 => (Budget::new(Limits { nodes: Some(0), ..none }), Status::NodeLimit),
+        3 => {
+            let nodes = Some(*random.pick(&[1, 2, 3, 5, 10, 30]));
+            (Budget::new(Limits { nodes, ..none }), Status::NodeLimit)
+        }
+        _ => {
+            let memory = Some(*random.pick(&[0, 500, 2_000, 5_000, 10_000, 30_000, 100_000]));
+            (Budget::new(Limits { memory, ..none }), Status::MemoryLimit)
+        }
     }
 }
 
 /// The tree is that of some subset, or else one that was itself cut short; figures are those of that tree.
 #[test]
 fn a_stopped_search_is_honest() {
-    let [runs, stopped] = [0; 2].map(AtomicU64::new);
+    let [runs, stopped, flushed] = [0; 3].map(AtomicU64::new);
     for_seeds(1_500, |seed| {
         let problem = Problem::random(seed);
         let mut random = Random::new(14_000_000 + seed);
@@ -55,12 +63,18 @@ fn a_stopped_search_is_honest() {
                 assert!((worth - outcome.lower_bound).abs() <= judged.slack(), "{}", say("the bound"));
                 assert!(worth <= judged.least + judged.slack(), "{}", say("not optimal"));
             }
+            if outcome.status == Status::Complete {
+                let whole = remove(&problem.data, search, &problem.params, goal.error, true);
+                assert_eq!((&outcome.path, &outcome.features), (&whole.path, &whole.features), "{}", say("the path"));
+                assert!(outcome.tree == whole.tree, "{}", say("the tree"));
+            }
             runs.fetch_add(1, Relaxed);
             stopped.fetch_add(u64::from(outcome.status == status), Relaxed);
+            flushed.fetch_add(u64::from(outcome.status == ended && outcome.stats.flushes > 0), Relaxed);
         }
     });
-    let [runs, stopped] = [runs, stopped].map(AtomicU64::into_inner);
-    println!("{runs} runs, {stopped} stopped");
+    let [runs, stopped, flushed] = [runs, stopped, flushed].map(AtomicU64::into_inner);
+    println!("{runs} runs, {stopped} stopped, {flushed} went to their end with little memory");
     assert!(3 * stopped + 100 > runs);
 }
 
