@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
-use lattree::greedy::{CaseGraph, Missing, NominalSplits, Params, search};
+use lattree::greedy::{Missing, NominalSplits, Params, search};
 use lattree::tree::{Numbers, Tree};
 
 const ROWS: usize = 20_000;
@@ -107,31 +107,5 @@ fn prediction(c: &mut Criterion) {
     });
 }
 
-/// Trees over the columns that are left when one after the other is taken away and put back: each on its own, and from
-/// one case graph.
-fn subsets(c: &mut Criterion) {
-    let mut group = c.benchmark_group("greedy/all_but_one_column");
-    group.sample_size(10);
-    let rows: Vec<usize> = (0..2_000).collect();
-    for (name, data) in [("numbers", numbers(0.0).take(&rows)), ("levels", levels(0.0).take(&rows))] {
-        let n = data.columns().len();
-        let sets: Vec<Vec<usize>> = (0..n).map(|gone| (0..n).filter(|&column| column != gone).collect()).collect();
-        let names = |set: &Vec<usize>| set.iter().map(|&c| data.schema().features[c].name.clone()).collect::<Vec<_>>();
-        let tables: Vec<Dataset> = sets.iter().map(|set| data.select(&names(set)).expect("names of columns")).collect();
-        group.bench_function(BenchmarkId::new(name, "alone"), |b| {
-            b.iter(|| tables.iter().map(|table| grow(table, &params()).n_nodes()).sum::<usize>());
-        });
-        let checked = params().checked().expect("good parameters");
-        group.bench_function(BenchmarkId::new(name, "case_graph"), |b| {
-            b.iter(|| {
-                let budget = checked.budget();
-                let mut graph = CaseGraph::new(&data, &checked, &budget).expect("a good table").expect("no limit");
-                let tree = |set: &Vec<usize>| graph.tree(set, &budget).expect("good columns").expect("no limit");
-                sets.iter().map(tree).map(|tree| tree.n_nodes()).sum::<usize>()
-            });
-        });
-    }
-}
-
-criterion_group!(benches, growth, prediction, subsets);
+criterion_group!(benches, growth, prediction);
 criterion_main!(benches);

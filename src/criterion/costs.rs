@@ -50,12 +50,17 @@ impl Costs {
 
     /// What it costs to take one class for another, in units.
     #[inline]
-    pub(super) fn of(&self, class: usize, taken_for: usize) -> u128 {
+    pub fn of(&self, class: usize, taken_for: usize) -> u128 {
         self.costs.as_ref().map_or(u128::from(class != taken_for), |costs| costs[class][taken_for].into())
     }
 
+    /// The greatest cost, in units.
+    pub fn greatest(&self) -> u128 {
+        self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
+    }
+
     /// How many units are one.
-    pub(super) fn per_one(&self) -> f64 {
+    pub fn per_one(&self) -> f64 {
         self.per_one
     }
 

@@ -36,7 +36,7 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
 }
 
 /// The tree of one leaf, for a table that there was no time to code.
-pub(super) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
+pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
     let (data, _, units) = weighed(data, params)?;
     let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
     if let Target::Classes(classes) = data.target() {
@@ -48,7 +48,7 @@ pub(super) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Res
 }
 
 /// Whether all errors cost the same.
-fn are_equal(costs: &[Vec<f64>]) -> bool {
+pub(crate) fn are_equal(costs: &[Vec<f64>]) -> bool {
     let mut errors = (0..costs.len()).flat_map(|i| (0..costs.len()).filter(move |&j| j != i).map(move |j| costs[i][j]));
     let first = errors.next();
     errors.all(|cost| Some(cost) == first)
@@ -62,12 +62,15 @@ fn policies(params: &Params) -> Policies {
     Policies { missing, unseen: params.unseen }
 }
 
+/// The mass of whole cases, or of parts, as trees show it.
+pub(crate) fn mass_value(table: &Table, mass: u64, whole: bool) -> f64 {
+    let value = table.units.value(mass);
+    if whole { value } else { value / f64::from(1u32 << table.digits) }
+}
+
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
-pub(super) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
-    let value = |mass: u64, whole: bool| {
-        let value = table.units.value(mass);
-        if whole { value } else { value / f64::from(1u32 << table.digits) }
-    };
+pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
+    let value = |mass: u64, whole: bool| mass_value(table, mass, whole);
     let masses = |node: &Grown| -> Box<[f64]> { node.masses.iter().map(|&mass| value(mass, node.whole)).collect() };
     let leaf = |node: &Grown, empty: bool| {
         Node::Leaf(Leaf::Class { label: costs.leaf(&node.masses).1, masses: masses(node), empty })

@@ -51,8 +51,9 @@ pub(crate) struct GrownSplit {
 }
 
 /// The growth of one tree over a table.
-pub(super) struct Growth<'t> {
+pub(crate) struct Growth<'t> {
     table: &'t Table,
+    columns: Vec<usize>,
     budget: &'t Budget,
     threads: usize,
     max_leaves: Option<u64>,
@@ -104,8 +105,15 @@ struct Room {
 }
 
 impl<'t> Growth<'t> {
+    /// Over all columns.
     pub fn new(table: &'t Table, params: &Params, budget: &'t Budget, threads: usize) -> Self {
-        Growth { table, budget, threads, max_leaves: params.max_leaves }
+        let columns = (0..table.columns.len()).collect();
+        Growth { table, columns, budget, threads, max_leaves: params.max_leaves }
+    }
+
+    /// Over these columns alone.
+    pub fn over(self, columns: Vec<usize>) -> Self {
+        Growth { columns, ..self }
     }
 }
 
@@ -113,7 +121,7 @@ impl WithRules for Growth<'_> {
     type Outcome = (Vec<Grown>, Option<Stop>);
 
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
-        let Growth { table, budget, threads, max_leaves } = self;
+        let Growth { table, columns, budget, threads, max_leaves } = self;
         let grower = Grower {
             table,
             rules,
@@ -125,18 +133,18 @@ impl WithRules for Growth<'_> {
             stop: OnceLock::new(),
             rooms: Mutex::default(),
         };
-        grower.grow(max_leaves)
+        grower.grow(columns, max_leaves)
     }
 }
 
 impl<'t, I: Impurity> Grower<'t, I> {
     /// Grows the whole tree; node 0 is the root. With a limit on leaves the split of greatest gain comes first.
-    pub fn grow(&self, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
+    pub fn grow(&self, columns: Vec<usize>, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
         let is_sorted = |column: &usize| {
             let coded = &self.table.columns[*column];
             coded.ordered && coded.is_complete() && self.layout.fits(coded.n_codes) && !self.is_counted(coded)
         };
-        let (sorted, others): (Vec<usize>, Vec<usize>) = (0..self.table.columns.len()).partition(is_sorted);
+        let (sorted, others): (Vec<usize>, Vec<usize>) = columns.into_iter().partition(is_sorted);
         let entries = |&column: &usize| (column as u32, self.layout.entries(self.table, column));
         let mut orders: Vec<(u32, Vec<Entry>)> = match self.threads > 1 {
             true => sorted.par_iter().map(entries).collect(),

@@ -33,18 +33,18 @@
 //! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
 //! labels. docs/greedy.md tells the whole in words.
 
-mod cases;
-mod cells;
-mod finish;
-mod graph;
-mod growth;
-mod mean;
-mod nominal;
-mod ordered;
-mod orders;
-mod rules;
-mod split;
-mod table;
+pub(crate) mod cases;
+pub(crate) mod cells;
+pub(crate) mod finish;
+pub(crate) mod ranking;
+pub(crate) mod growth;
+pub(crate) mod mean;
+pub(crate) mod nominal;
+pub(crate) mod ordered;
+pub(crate) mod orders;
+pub(crate) mod rules;
+pub(crate) mod split;
+pub(crate) mod table;
 
 use crate::budget::{Budget, Limits, Status};
 pub use crate::criterion::Criterion;
@@ -52,7 +52,6 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
-pub use graph::CaseGraph;
 use growth::Growth;
 pub use table::MOST_UNITS;
 use table::Table;

@@ -8,14 +8,14 @@ use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 
 /// Work that is done under one of the impurities.
-pub(super) trait WithRules {
+pub(crate) trait WithRules {
     type Outcome;
     /// With a rule for nodes of whole cases, and one for nodes of parts.
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome;
 }
 
 /// Chooses the impurity.
-pub(super) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
+pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
     let most = [table.total, table.total << table.digits];
     let n_classes = table.n_classes;
     match (params.criterion, params.costs.is_some()) {
@@ -50,7 +50,7 @@ fn rules<I>(table: &Table, params: &Params, [whole, parts]: [I; 2]) -> [Rule<I>;
 }
 
 /// Fails without a target of classes.
-pub(super) fn check_target(data: &Dataset) -> Result<()> {
+pub(crate) fn check_target(data: &Dataset) -> Result<()> {
     let needs = |got| Error::WrongTarget { search: "GreedyTreeSearch", needs: "classes", got };
     match data.target() {
         Target::Classes(_) => Ok(()),
@@ -60,7 +60,7 @@ pub(super) fn check_target(data: &Dataset) -> Result<()> {
 }
 
 /// The costs of errors, if they fit the classes.
-pub(super) fn costs(data: &Dataset, params: &Params) -> Result<Costs> {
+pub(crate) fn costs(data: &Dataset, params: &Params) -> Result<Costs> {
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
     match &params.costs {
         None => Ok(Costs::errors()),

@@ -20,14 +20,35 @@
 //! them. `frontier`: the order of a visit. `bounds`: what no tree of a part of the lattice can beat. `tasks`: parts of the
 //! lattice for threads to take, in an order of their own. docs/subsets.md tells the whole in words.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+mod acceptable;
+mod bounds;
+mod distinct;
+mod elimination;
+mod enumerate;
+mod exhaustive;
+mod features;
+mod frontier;
+mod goal;
+mod graph;
+mod ground;
+mod held_out;
+mod pessimistic;
+mod trees;
 
-use crate::budget::{Budget, Status};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::greedy;
+use crate::greedy::growth::Grown;
 use crate::tree::Tree;
+pub use acceptable::acceptable;
+pub use elimination::eliminate;
+pub use enumerate::{count, distinct};
+pub use exhaustive::exhaust;
+use ground::Ground;
 
 /// What all searches over subsets ask for.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -147,18 +168,12 @@ pub struct Stats {
 }
 
 /// A tree that an enumeration lists.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DistinctTree {
     /// The features it uses, ascending.
     pub features: Vec<usize>,
-    grown: (),
-}
-
-impl DistinctTree {
-    /// The tree. Complexity: O(nodes x classes).
-    pub fn tree(&self) -> Tree {
-        todo!()
-    }
+    grown: Vec<Grown>,
+    ground: Arc<Ground>,
 }
 
 /// What is known of a run while it goes on; for any thread to read.
@@ -201,7 +216,7 @@ impl Board {
 
     /// What is known now.
     pub fn progress(&self, budget: &Budget) -> Progress {
-        let state = self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let state = self.lock();
         Progress {
             seconds: budget.seconds(),
             built: self.built.load(Relaxed),
@@ -210,6 +225,24 @@ impl Board {
             error: state.error,
             lower_bound: state.lower_bound,
         }
+    }
+
+    fn count(&self, built: u64, distinct: u64) {
+        self.built.fetch_add(built, Relaxed);
+        self.distinct.fetch_add(distinct, Relaxed);
+    }
+
+    fn cover(&self, part: f64) {
+        self.lock().covered += part;
+    }
+
+    fn publish(&self, error: f64, lower_bound: f64) {
+        let mut state = self.lock();
+        (state.error, state.lower_bound) = (Some(error), lower_bound);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 }
 
@@ -243,92 +276,29 @@ impl Checked {
     }
 }
 
-impl Goal {
-    /// Checks ranges: fractions finite and not negative.
-    pub fn checked(self) -> Result<Self> {
-        for (name, value) in [("delta", self.delta), ("feature_penalty", self.feature_penalty)] {
-            if !(value.is_finite() && value >= 0.0) {
-                let expected = "finite and not negative".into();
-                return Err(Error::InvalidParameter { name, expected, got: value.to_string() });
-            }
-        }
-        Ok(self)
+
+impl Outcome {
+    /// Where there was no time even to code the table: the tree of one leaf.
+    fn without_time(data: &Dataset, checked: &Checked, stop: Stop, budget: &Budget) -> Result<Self> {
+        Ok(Outcome {
+            features: Vec::new(),
+            tree: Ground::leaf(data, checked)?,
+            error: 1.0,
+            lower_bound: 0.0,
+            status: stop.into(),
+            path: Vec::new(),
+            stats: Stats::default(),
+            seconds: budget.seconds(),
+        })
     }
 }
 
-/// Calls `visit` with every distinct tree over the subsets, once, on the calling thread, until it says no.
-///
-/// `ordered`: in the order of the visit, which does not depend on threads; else as they come.
-///
-/// # Errors
-/// As [`greedy::search`]; if a position is that of no column or is given twice.
-pub fn distinct(
-    data: &Dataset,
-    checked: &Checked,
-    order: Order,
-    ordered: bool,
-    budget: &Budget,
-    board: &Board,
-    visit: &mut dyn FnMut(DistinctTree) -> bool,
-) -> Result<Counts> {
-    todo!()
-}
-
-/// Counts the distinct trees.
-///
-/// # Errors
-/// As [`distinct`].
-pub fn count(data: &Dataset, checked: &Checked, order: Order, budget: &Budget, board: &Board) -> Result<Counts> {
-    todo!()
-}
-
-/// Finds a subset whose error is within delta of the least of all subsets, and proves it. `search` is needed for
-/// [`Estimator::Search`] and not looked at else; its schema must be that of `building`.
-///
-/// # Errors
-/// As [`distinct`]; if there is no search set, its schema differs or it has no case.
-pub fn acceptable(
-    building: &Dataset,
-    search: Option<&Dataset>,
-    checked: &Checked,
-    goal: Goal,
-    budget: &Budget,
-    board: &Board,
-) -> Result<Outcome> {
-    todo!()
-}
-
-/// Backward elimination: takes away the feature whose absence leaves the smallest error, until that error would grow.
-/// Ties: a feature that the tree does not use, then the first. `white_box`: by what the trees share; else every tree is
-/// grown on its own, with the same outcome.
-///
-/// # Errors
-/// As [`acceptable`].
-pub fn eliminate(
-    building: &Dataset,
-    search: Option<&Dataset>,
-    checked: &Checked,
-    error: Estimator,
-    white_box: bool,
-    budget: &Budget,
-    board: &Board,
-) -> Result<Outcome> {
-    todo!()
-}
-
-/// Grows a tree for every subset of up to `max_features` features. Best: the least error and penalty, then the fewest
-/// features used, then the first in the order of binary counting. `goal.delta` is not used.
-///
-/// # Errors
-/// As [`acceptable`].
-pub fn exhaust(
-    building: &Dataset,
-    search: Option<&Dataset>,
-    checked: &Checked,
-    goal: Goal,
-    max_features: Option<usize>,
-    budget: &Budget,
-    board: &Board,
-) -> Result<Outcome> {
-    todo!()
+impl Stats {
+    fn add(&mut self, other: &Stats) {
+        self.built += other.built;
+        self.pruned += other.pruned;
+        self.evaluations += other.evaluations;
+        self.case_sets += other.case_sets;
+        self.flushes += other.flushes;
+    }
 }

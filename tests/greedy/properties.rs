@@ -1,9 +1,7 @@
 //! What holds for every table: over fewer columns, for more threads, for counts, for trees as deep as a table is long.
 
-use lattree::Error;
-use lattree::budget::{Budget, Limits};
 use lattree::data::{Column, Dataset, Kind, Number};
-use lattree::greedy::{CaseGraph, ClassWeight, Criterion, Missing, NominalSplits, Params};
+use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Tree;
 
 use crate::common::{Random, for_seeds};
@@ -36,64 +34,6 @@ fn columns_that_a_tree_does_not_use_do_not_matter() {
         let tree = run(&fewer, &params).expect("a good table").tree;
         assert_eq!(tree, outcome.tree, "seed {seed}, {names:?}, {params:?}\n{data:?}");
     });
-}
-
-/// The trees of one case graph are those that are grown on the columns alone, in whatever order subsets come, with the
-/// graph kept or begun anew; and a tree that was grown before asks nothing of the table.
-#[test]
-fn the_case_graph_grows_the_same_trees() {
-    for_seeds(1_500, |seed| {
-        let mut random = Random::new(8_000_000 + seed);
-        let missing = *random.pick(&MODES.map(|mode| if mode == Missing::Drop { Missing::Fractional } else { mode }));
-        let finite = matches!(missing, Missing::Mean | Missing::ClassMean);
-        let data = random_table(&mut random, finite);
-        let params = Params { max_leaves: None, ..random_params(&mut random, missing, &data) };
-        let checked = params.clone().checked().expect("good parameters");
-        let memory = *random.pick(&[u64::MAX, 0, 2_000]);
-        let budget = Budget::new(Limits { memory: Some(memory), ..Limits::default() });
-        let mut graph = match CaseGraph::new(&data, &checked, &budget) {
-            Ok(graph) => graph.expect("no limit of time"),
-            Err(_) => return assert!(run(&data, &params).is_err(), "seed {seed}"),
-        };
-        let tree_of = |graph: &mut CaseGraph, columns: &[usize]| match graph.tree(columns, &budget) {
-            Ok(tree) => tree.ok(),
-            Err(error) => panic!("{error}"),
-        };
-        for _ in 0..8 {
-            let columns: Vec<usize> = (0..data.columns().len()).filter(|_| random.chance(60)).collect();
-            let names: Vec<String> = columns.iter().map(|&c| data.schema().features[c].name.clone()).collect();
-            let alone = run(&data.select(&names).expect("names of columns"), &params).expect("a good table").tree;
-            // With no memory at all not even parts of cases fit.
-            let Some(tree) = tree_of(&mut graph, &columns) else {
-                assert!(memory < u64::MAX, "seed {seed}");
-                continue;
-            };
-            assert_eq!(tree, alone, "seed {seed}, {names:?}, {params:?}\n{data:?}");
-            if memory == u64::MAX {
-                let before = graph.stats();
-                assert_eq!(tree_of(&mut graph, &columns), Some(tree));
-                assert_eq!(graph.stats(), before);
-            }
-        }
-        let wrong = [data.columns().len()];
-        assert!(matches!(graph.tree(&wrong, &budget), Err(Error::InvalidParameter { name: "columns", .. })));
-    });
-}
-
-#[test]
-fn the_case_graph_refuses_what_depends_on_more_than_cases() {
-    let (data, params) = random_problem(1);
-    for (params, refused) in [
-        (Params { max_leaves: Some(3), missing: Missing::Mean, ..params.clone() }, "max_leaves"),
-        (Params { max_leaves: None, missing: Missing::Drop, ..params }, "missing"),
-    ] {
-        let checked = params.checked().expect("good parameters");
-        let name = match CaseGraph::new(&data, &checked, &checked.budget()) {
-            Err(Error::InvalidParameter { name, .. }) => name,
-            other => panic!("{:?}", other.err()),
-        };
-        assert_eq!(name, refused);
-    }
 }
 
 /// The rows of a table, each as often as its count.

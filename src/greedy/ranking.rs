@@ -1,0 +1,284 @@
+//! The columns of a case set in the order of their splits, found as they are asked for.
+//!
+//! The worth of a column at a case set does not depend on the other columns (Assumption 4 of Ruggieri, JMLR 2019). So a
+//! ranking serves trees over any of them: the best split over some columns is that of the first of them in it.
+
+use std::sync::{Arc, Mutex};
+
+use rayon::ThreadPool;
+use rayon::prelude::*;
+
+use super::cases::CaseSet;
+use super::cells::Cells;
+use super::rules::WithRules;
+use super::split::{Found, Rule, Sides};
+use super::table::Table;
+use crate::bits;
+use crate::budget::{Stop, Ticker};
+use crate::criterion::{Impurity, Side};
+
+/// What is known of the columns at a case set.
+#[derive(Debug)]
+pub(crate) struct Ranking {
+    /// Columns that are known to have no split here or to be in the ranking, or behind all that are.
+    evaluated: Box<[u64]>,
+    /// Columns that have one value here, and so in every part of these cases.
+    constant: Box<[u64]>,
+    /// The columns that split the set, best first; ties: the first column. With whether the split leaves no impurity.
+    places: Vec<(u32, bool)>,
+    /// Their splits, in the same order.
+    found: Vec<Found>,
+    /// Whether columns were dropped at the end.
+    is_cut: bool,
+}
+
+/// Above this many columns a ranking keeps the best [`KEPT`] only.
+const MANY_COLUMNS: usize = 512;
+const KEPT: usize = 64;
+/// Cases times columns from which columns are shared out to threads.
+const PARALLEL: usize = 1 << 17;
+
+impl Ranking {
+    /// A ranking without any column, for a part of a set with another; `fixed`: a column with one value in this part.
+    pub fn part_of(whole: &Ranking, fixed: Option<u32>) -> Self {
+        let mut constant = whole.constant.clone();
+        fixed.into_iter().for_each(|column| bits::set(&mut constant, column as usize));
+        Self::new(constant)
+    }
+
+    /// A ranking for the set of all cases.
+    pub fn empty(n_columns: usize) -> Self {
+        Self::new(vec![0; bits::words(n_columns)].into())
+    }
+
+    /// A ranking where nothing will be asked.
+    pub fn none() -> Self {
+        Self::new(Box::default())
+    }
+
+    fn new(constant: Box<[u64]>) -> Self {
+        Ranking { evaluated: constant.clone(), constant, places: Vec::new(), found: Vec::new(), is_cut: false }
+    }
+
+    /// The split at a place.
+    pub fn found(&self, place: usize) -> (u32, &Found) {
+        (self.places[place].0, &self.found[place])
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        16 * self.evaluated.len() + self.places.capacity() * (size_of::<(u32, bool)>() + size_of::<Found>())
+    }
+
+    /// The place of the best of some columns: `Ok(None)` if none of them splits the set, `Err` if that is not known.
+    #[inline]
+    pub fn best(&self, allowed: &[u64]) -> Result<Option<usize>, ()> {
+        let place = self.places.iter().position(|&(column, _)| bits::get(allowed, column as usize));
+        // A perfect split can be equalled by earlier columns only.
+        let end = place.map(|place| self.places[place]).filter(|(_, perfect)| *perfect);
+        let unknown = allowed.iter().zip(&self.evaluated).enumerate().any(|(word, (allowed, evaluated))| {
+            let open = allowed & !evaluated;
+            open != 0 && end.is_none_or(|(column, _)| word * 64 + (open.trailing_zeros() as usize) < column as usize)
+        });
+        match (unknown, place) {
+            (true, _) => Err(()),
+            // What was dropped may be among them.
+            (false, None) if self.is_cut => Err(()),
+            (false, place) => Ok(place),
+        }
+    }
+
+    /// Sets the bits of all columns that may be ahead of the one at `place` (or may split the set at all): only over
+    /// some of them can the best be another.
+    pub fn ahead(&self, place: Option<usize>, ahead: &mut [u64]) {
+        ahead.iter_mut().zip(&self.evaluated).for_each(|(ahead, evaluated)| *ahead = !evaluated);
+        let end = place.unwrap_or(self.places.len());
+        self.places[..end].iter().for_each(|&(column, _)| bits::set(ahead, column as usize));
+        if let Some((column, true)) = place.map(|place| self.places[place]) {
+            // Later columns cannot beat it; those before it in the ranking are earlier ones.
+            let first = column as usize + 1;
+            ahead.iter_mut().skip(first.div_ceil(64)).for_each(|word| *word = 0);
+            if first % 64 > 0 {
+                ahead[first / 64] &= !(!0 << (first % 64));
+            }
+        }
+    }
+}
+
+/// Finds the splits that rankings lack.
+pub(crate) trait Ranks: Send {
+    /// A set of these class masses.
+    fn side(&self, masses: Vec<u64>, whole: bool) -> Side;
+    /// Whether a set cannot be split whatever its columns are like.
+    fn is_leaf(&self, side: &Side, whole: bool, count: u64, depth: u64) -> bool;
+    /// Looks for splits of a set until the best of the allowed columns is known.
+    fn rank(
+        &mut self,
+        ranking: &mut Ranking,
+        set: (&CaseSet, &Side, u64),
+        allowed: &[u64],
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop>;
+    /// How often the best split of a column at a set was looked for.
+    fn evaluations(&self) -> u64;
+}
+
+/// The way to [`Ranks`] under any impurity.
+pub(crate) struct NewRanks {
+    pub table: Arc<Table>,
+    /// For the columns of large case sets.
+    pub pool: Option<Arc<ThreadPool>>,
+}
+
+struct RanksBy<I> {
+    table: Arc<Table>,
+    rules: [Rule<I>; 2],
+    pool: Option<Arc<ThreadPool>>,
+    rooms: Mutex<Vec<(Cells, Sides)>>,
+    evaluations: u64,
+}
+
+impl WithRules for NewRanks {
+    type Outcome = Box<dyn Ranks>;
+
+    fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
+        let NewRanks { table, pool } = self;
+        Box::new(RanksBy { table, rules, pool, rooms: Mutex::default(), evaluations: 0 })
+    }
+}
+
+/// What came of the look at a column.
+enum Look {
+    Constant,
+    NoSplit,
+    Splits(Found),
+}
+
+impl<I: Impurity> RanksBy<I> {
+    fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut (Cells, Sides)) -> Look {
+        let (cells, sides) = room;
+        cells.collect(&self.table, column, set);
+        let cells = &cells.cells;
+        if cells.first().map(|cell| cell.code) == cells.last().map(|cell| cell.code) {
+            return Look::Constant;
+        }
+        let rule = &self.rules[usize::from(set.fractions.is_some())];
+        rule.best(&self.table.columns[column], cells, side, count, sides).map_or(Look::NoSplit, Look::Splits)
+    }
+}
+
+impl<I: Impurity + Send> Ranks for RanksBy<I> {
+    fn side(&self, masses: Vec<u64>, whole: bool) -> Side {
+        self.rules[usize::from(!whole)].impurity.side(masses)
+    }
+
+    fn is_leaf(&self, side: &Side, whole: bool, count: u64, depth: u64) -> bool {
+        self.rules[usize::from(!whole)].is_leaf(side, count, depth)
+    }
+
+    fn rank(
+        &mut self,
+        ranking: &mut Ranking,
+        set: (&CaseSet, &Side, u64),
+        allowed: &[u64],
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        while ranking.best(allowed).is_err() {
+            self.extend(ranking, set, allowed, ticker)?;
+        }
+        Ok(())
+    }
+
+    fn evaluations(&self) -> u64 {
+        self.evaluations
+    }
+}
+
+impl<I: Impurity> RanksBy<I> {
+    /// Takes columns that were not looked at into a ranking or, if there are none, starts it anew.
+    fn extend(
+        &mut self,
+        ranking: &mut Ranking,
+        set: (&CaseSet, &Side, u64),
+        allowed: &[u64],
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        let rule = &self.rules[usize::from(set.0.fractions.is_some())];
+        let perfect = rule.impurity.perfect(set.1).filter(|_| !rule.ratio);
+        let is_perfect = |found: &Found| Some(found.gain) == perfect;
+        if bits::ones(allowed).all(|column| bits::get(&ranking.evaluated, column)) {
+            // What was dropped is looked at anew.
+            ranking.evaluated.clone_from(&ranking.constant);
+            (ranking.places, ranking.found, ranking.is_cut) = (Vec::new(), Vec::new(), false);
+        }
+        let end = ranking.places.iter().find(|&&(column, _)| bits::get(allowed, column as usize));
+        let end = end.filter(|(_, perfect)| *perfect).map_or(usize::MAX, |(column, _)| *column as usize);
+        let unknown = bits::ones(allowed).take_while(|&column| column < end);
+        let unknown: Vec<usize> = unknown.filter(|&column| !bits::get(&ranking.evaluated, column)).collect();
+        let mut added: Vec<(u32, Found)> = Vec::new();
+        let mut take = |column: usize, look: Look, ranking: &mut Ranking| {
+            bits::set(&mut ranking.evaluated, column);
+            match look {
+                Look::Constant => bits::set(&mut ranking.constant, column),
+                Look::NoSplit => {}
+                Look::Splits(found) => added.push((column as u32, found)),
+            }
+        };
+        let n = set.0.cases.len();
+        let mut outcome = Ok(());
+        if let Some(pool) = self.pool.as_ref().filter(|_| n * unknown.len() > PARALLEL) {
+            let threads = pool.current_num_threads();
+            ticker.tick(n * unknown.len() / threads)?;
+            let chunks = unknown.par_chunks(unknown.len().div_ceil(4 * threads));
+            let looks = chunks.flat_map_iter(|columns| {
+                let mut room = lock(&self.rooms).pop().unwrap_or_default();
+                room.0.enter(&self.table, set.0);
+                let looks: Vec<Look> = columns.iter().map(|&column| self.look(column, set, &mut room)).collect();
+                lock(&self.rooms).push(room);
+                looks
+            });
+            let looks: Vec<Look> = pool.install(|| looks.collect());
+            self.evaluations += unknown.len() as u64;
+            unknown.iter().zip(looks).for_each(|(&column, look)| take(column, look, ranking));
+        } else if !unknown.is_empty() {
+            let mut room = lock(&self.rooms).pop().unwrap_or_default();
+            room.0.enter(&self.table, set.0);
+            for &column in &unknown {
+                outcome = ticker.tick(2 * n);
+                if outcome.is_err() {
+                    break;
+                }
+                self.evaluations += 1;
+                let look = self.look(column, set, &mut room);
+                let is_end = matches!(&look, Look::Splits(found) if is_perfect(found));
+                take(column, look, ranking);
+                if is_end {
+                    break;
+                }
+            }
+            lock(&self.rooms).push(room);
+        }
+        if !added.is_empty() {
+            // What comes behind the last that was kept may be behind what was dropped too.
+            let last = ranking.places.last().filter(|_| ranking.is_cut).map(|(column, _)| *column);
+            let known = ranking.places.drain(..).map(|(column, _)| column).zip(ranking.found.drain(..));
+            let mut all: Vec<(u32, Found)> = known.chain(added).collect();
+            all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+            if let Some(last) = last {
+                all.truncate(all.iter().position(|(column, _)| *column == last).map_or(0, |place| place + 1));
+            }
+            if ranking.evaluated.len() * 64 > MANY_COLUMNS && all.len() > 2 * KEPT {
+                all.truncate(KEPT);
+                ranking.is_cut = true;
+            }
+            ranking.places = all.iter().map(|(column, found)| (*column, is_perfect(found))).collect();
+            ranking.found = all.into_iter().map(|(_, found)| found).collect();
+        }
+        // What was looked at until then is in its place.
+        outcome
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}

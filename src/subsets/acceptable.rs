@@ -1,0 +1,472 @@
+//! DTaccept: a feature subset whose error is within delta of the least of all, proved.
+//!
+//! The visit is that of DTdistinct, less what no tree better than the incumbent by more than delta is in. Backward
+//! elimination gives the first incumbent. The calls of most optional features are expanded until there are enough others
+//! to share out; these are tasks, numbered in the order of the visit. A task starts from what the tasks before it, but for
+//! the last few, have found, and goes on with what it finds itself. So the outcome is the same on every number of threads.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use super::distinct::Call;
+use super::elimination::Elimination;
+use super::features::{Set, WithSets, with_sets};
+use super::frontier::Ranker;
+use super::goal::Objective;
+use super::ground::{Ground, threads_of};
+use super::trees::{Forest, Subtree};
+use super::{Board, Checked, Goal, Order, Outcome, Stats};
+use crate::budget::{Budget, Status, Stop};
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// Finds a subset whose error, with the penalty of the features its tree uses, is within delta of the least of all
+/// subsets, and proves it. `search` is needed for [`Estimator::Search`](super::Estimator::Search) and not looked at else;
+/// its schema must be that of `building`. The features reported are those that the tree uses.
+///
+/// Complexity: exponential in the number of features at worst; a limit leaves the best subset so far and a true bound.
+///
+/// # Errors
+/// As [`eliminate`](super::eliminate()).
+pub fn acceptable(
+    building: &Dataset,
+    search: Option<&Dataset>,
+    checked: &Checked,
+    goal: Goal,
+    budget: &Budget,
+    board: &Board,
+) -> Result<Outcome> {
+    let goal = goal.checked()?;
+    let ground = match Ground::new(building, search, checked, Some(goal.error), budget)? {
+        Ok(ground) => ground,
+        Err(stop) => return Outcome::without_time(building, checked, stop, budget),
+    };
+    let objective = Objective::new(&goal, &ground);
+    let depth = match ground.table.n_cases {
+        0..500 => 2,
+        500..5000 => 1,
+        _ => 0,
+    };
+    let threads = threads_of(checked);
+    Ok(with_sets(ground.n_features(), Accept { ground: &ground, objective, depth, threads, budget, board }))
+}
+
+struct Accept<'a> {
+    ground: &'a Ground,
+    objective: Objective,
+    /// How many choices on a path the relaxed bound follows: it costs less than it saves where case sets are small.
+    depth: u32,
+    threads: usize,
+    budget: &'a Budget,
+    board: &'a Board,
+}
+
+/// Tasks that calls are expanded into, if there are as many.
+const TASKS: usize = 256;
+/// A task does not know what the last few before it found: they may be under way.
+const WINDOW: usize = 16;
+
+/// The best subset so far.
+#[derive(Debug, Clone)]
+struct Incumbent<S> {
+    /// What it is worth, with the penalty.
+    value: u128,
+    features: S,
+}
+
+impl<S: Set> Incumbent<S> {
+    /// Ties: fewer features, then the one found first.
+    fn is_better(&self, other: &Self) -> bool {
+        (self.value, self.features.count()) < (other.value, other.features.count())
+    }
+}
+
+/// A call to come, with what its trees are worth at least.
+struct Open<S> {
+    /// The places of the calls that lead here among those of their callers: the order of the visit.
+    path: Vec<u32>,
+    call: Call<S>,
+    bound: u128,
+}
+
+impl<S: Set> Open<S> {
+    fn size(&self) -> (usize, Reverse<&[u32]>) {
+        (self.call.optional.count(), Reverse(&self.path))
+    }
+}
+
+impl<S: Set> PartialEq for Open<S> {
+    fn eq(&self, other: &Self) -> bool {
+        self.size() == other.size()
+    }
+}
+impl<S: Set> Eq for Open<S> {}
+impl<S: Set> PartialOrd for Open<S> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+impl<S: Set> Ord for Open<S> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.size().cmp(&other.size())
+    }
+}
+
+/// A worker.
+struct Search<'g, S: Set> {
+    ground: &'g Ground,
+    objective: Objective,
+    depth: u32,
+    forest: Forest<'g, S>,
+    ranker: Ranker<S>,
+    board: &'g Board,
+    incumbent: Incumbent<S>,
+    /// The least that was pruned is worth at least this.
+    floor: u128,
+    stats: Stats,
+}
+
+impl WithSets for Accept<'_> {
+    type Outcome = Outcome;
+
+    fn run<S: Set + Send + Sync>(self) -> Outcome {
+        self.ground.deep(|| self.accept::<S>())
+    }
+}
+
+impl Accept<'_> {
+    fn accept<S: Set + Send + Sync>(&self) -> Outcome {
+        let (required, optional) = self.ground.sets::<S>();
+        let all = Call { required, optional };
+        let mut search = self.search(Incumbent { value: u128::MAX, features: all.features() });
+        let mut open = BinaryHeap::new();
+        let stop = self.prepare(&mut search, all, &mut open).err();
+        let mut tasks = open.into_vec();
+        tasks.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let (mut incumbent, mut floor, mut stats) = (search.incumbent.clone(), search.floor, search.stats());
+        let mut stopped = stop;
+        let least_open = |open: &mut dyn Iterator<Item = &Open<S>>| open.map(|open| open.bound).min();
+        if let Some(_) = stop {
+            floor = floor.min(least_open(&mut tasks.iter()).unwrap_or(0));
+        } else if !tasks.is_empty() {
+            drop(search);
+            let rounds = Rounds::new(&tasks, incumbent.clone());
+            stopped = self.work(&rounds, &mut stats);
+            let state = rounds.lock();
+            incumbent = state.best(tasks.len()).clone();
+            for (task, done) in tasks.iter().zip(&state.done) {
+                floor = floor.min(done.as_ref().map_or(task.bound, |(_, floor)| *floor));
+            }
+        }
+        self.outcome(incumbent, floor, stats, stopped)
+    }
+
+    fn search<S: Set>(&self, incumbent: Incumbent<S>) -> Search<'_, S> {
+        Search {
+            ground: self.ground,
+            objective: self.objective,
+            depth: self.depth,
+            forest: Forest::new(self.ground, self.budget, None),
+            ranker: Ranker::new(Order::Frontier, self.ground.n_features()),
+            board: self.board,
+            incumbent,
+            floor: u128::MAX,
+            stats: Stats::default(),
+        }
+    }
+
+    /// Finds a first incumbent by elimination, and expands calls until there are tasks enough.
+    fn prepare<S: Set>(
+        &self,
+        search: &mut Search<'_, S>,
+        all: Call<S>,
+        open: &mut BinaryHeap<Open<S>>,
+    ) -> std::result::Result<(), Stop> {
+        open.push(Open { path: Vec::new(), call: all.clone(), bound: 0 });
+        let elimination =
+            Elimination { ground: self.ground, threads: self.threads, budget: self.budget, board: self.board };
+        let mut stats = Stats::default();
+        let (left, stop) = elimination.white_box(&mut search.forest, all.features(), &mut Vec::new(), &mut stats);
+        search.stats.built += stats.built;
+        if let Some((_, tree)) = &left {
+            search.improve(tree);
+        }
+        stop.map_or(Ok(()), Err)?;
+        while open.len() < TASKS
+            && let Some(next) = open.pop()
+        {
+            let outcome = search.forest.tree(&next.call.features()).and_then(|tree| {
+                let mut children = Vec::new();
+                search.expand(&tree, &next.call, &mut |_, _, call, bound| {
+                    children.push((call.clone(), bound));
+                    Ok(())
+                })?;
+                Ok(children)
+            });
+            match outcome {
+                Ok(children) => open.extend((0..).zip(children).map(|(place, (call, bound))| {
+                    Open { path: [&next.path[..], &[place]].concat(), call, bound: bound.max(next.bound) }
+                })),
+                Err(stop) => {
+                    open.push(next);
+                    return Err(stop);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all tasks; what stopped them, if anything did.
+    fn work<S: Set + Send + Sync>(&self, rounds: &Rounds<'_, S>, stats: &mut Stats) -> Option<Stop> {
+        let worker = || {
+            let mut search = self.search(rounds.lock().start.clone());
+            while let Some((place, incumbent)) = rounds.next() {
+                (search.incumbent, search.floor) = (incumbent, u128::MAX);
+                let call = &rounds.tasks[place].call;
+                let outcome = search.forest.tree(&call.features()).and_then(|tree| search.accept(&tree, call));
+                let (value, bound) = rounds.done(place, &search, outcome.err());
+                self.board.publish(self.objective.fraction(value), self.objective.fraction(bound));
+                self.board.cover(1.0 / rounds.tasks.len() as f64);
+            }
+            search.stats()
+        };
+        if self.threads <= 1 {
+            stats.add(&worker());
+        } else {
+            std::thread::scope(|scope| {
+                let spawn = |_| self.ground.thread().spawn_scoped(scope, worker).expect("a thread can be had");
+                let workers: Vec<_> = (0..self.threads).map(spawn).collect();
+                for worker in workers {
+                    stats.add(&worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                }
+            });
+        }
+        rounds.lock().stopped
+    }
+
+    fn outcome<S: Set>(&self, best: Incumbent<S>, floor: u128, stats: Stats, stopped: Option<Stop>) -> Outcome {
+        let unlimited = Budget::new(Default::default());
+        let tree = match best.value {
+            // Not even the first tree was done.
+            u128::MAX => self.ground.grow(&[], &unlimited),
+            _ => self.ground.grow(&best.features.list(), &unlimited),
+        };
+        let tree = tree.expect("without a limit");
+        let error = self.ground.error_of(&tree);
+        let value = self.objective.value(error, tree.features().len());
+        let bound = floor.min(value);
+        let status = match stopped {
+            Some(stop) => stop.into(),
+            None if bound == value => Status::Optimal,
+            None => Status::Acceptable,
+        };
+        Outcome {
+            features: tree.features().into_iter().map(|feature| feature as usize).collect(),
+            tree,
+            error: self.ground.fraction(error),
+            lower_bound: self.objective.fraction(bound),
+            status,
+            path: Vec::new(),
+            stats,
+            seconds: self.budget.seconds(),
+        }
+    }
+}
+
+/// Called with a tree, a feature to take away, and the call that this leads to with its bound.
+type Descend<'d, 'g, S> = &'d mut dyn FnMut(&mut Search<'g, S>, usize, &Call<S>, u128) -> std::result::Result<(), Stop>;
+
+impl<'g, S: Set> Search<'g, S> {
+    fn stats(&self) -> Stats {
+        let (case_sets, flushes) = (self.forest.case_sets, self.forest.flushes);
+        Stats { evaluations: self.forest.evaluations(), case_sets, flushes, ..self.stats }
+    }
+
+    /// Lines 4 to 7: takes a tree in if it is the best so far.
+    fn improve(&mut self, tree: &Subtree<S>) {
+        let value = self.objective.value(tree.error, tree.used.count());
+        let new = Incumbent { value, features: tree.used.clone() };
+        if new.is_better(&self.incumbent) {
+            self.incumbent = new;
+        }
+    }
+
+    /// Whether no tree of this value is better than the incumbent by more than delta. Then it is pruned.
+    fn rules_out(&mut self, value: u128) -> bool {
+        let rules_out = self.incumbent.value <= value.saturating_add(self.objective.delta);
+        if rules_out {
+            self.floor = self.floor.min(value);
+            self.stats.pruned += 1;
+        }
+        rules_out
+    }
+
+    /// Algorithm 3, DTaccept(R, S), with T = DT(R + S).
+    fn accept(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>) -> std::result::Result<(), Stop> {
+        self.expand(tree, call, &mut |search, feature, child, _| {
+            let tree = search.forest.without(tree, feature, &child.features())?;
+            search.accept(&tree, child)
+        })
+    }
+
+    /// Algorithm 3 but for its recursion, and with a bound for each call before it is made.
+    fn expand(
+        &mut self,
+        tree: &Rc<Subtree<S>>,
+        call: &Call<S>,
+        descend: Descend<'_, 'g, S>,
+    ) -> std::result::Result<(), Stop> {
+        self.stats.built += 1;
+        self.board.count(1, 0);
+        self.forest.ticker.tick(200)?;
+        self.improve(tree);
+        let candidates = call.optional.and(&tree.used);
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        if self.depth > 0 {
+            let bound = self.relaxed(tree, &call.required, &call.optional)?;
+            if self.rules_out(bound) {
+                return Ok(());
+            }
+        }
+        let order = self.ranker.order(tree, &candidates, &self.ground.table);
+        let kept = self.greedy(tree, &candidates, &order);
+        let mut required = call.required.union(&kept);
+        let mut optional = call.optional.minus(&kept);
+        for feature in order.into_iter().map(|feature| feature as usize) {
+            if !kept.has(feature) {
+                continue;
+            }
+            required.remove(feature);
+            let bound = match self.depth {
+                0 => {
+                    let mut open = optional.and(&tree.used);
+                    open.insert(feature);
+                    self.partial(tree, &open)
+                }
+                _ => self.relaxed(tree, &required, &optional)?,
+            };
+            if !self.rules_out(bound) {
+                descend(self, feature, &Call { required: required.clone(), optional: optional.clone() }, bound)?;
+            }
+            optional.insert(feature);
+        }
+        Ok(())
+    }
+
+    /// Algorithm 4, greedy: the candidates that are left when as many as can be, in their order, are not taken away at
+    /// all, since no tree without them is better than the incumbent by more than delta.
+    fn greedy(&mut self, tree: &Rc<Subtree<S>>, candidates: &S, order: &[u32]) -> S {
+        let mut kept = candidates.clone();
+        let mut open = S::empty(self.ground.n_features());
+        for &feature in order {
+            open.insert(feature as usize);
+            let bound = self.partial(tree, &open);
+            match self.rules_out(bound) {
+                true => kept.remove(feature as usize),
+                false => open.remove(feature as usize),
+            }
+        }
+        kept
+    }
+
+    /// What trees are worth at least that have all nodes of this one but those that split by `open` features.
+    fn partial(&mut self, tree: &Subtree<S>, open: &S) -> u128 {
+        let mut used = S::empty(self.ground.n_features());
+        let error = self.forest.partial_error(tree, open, &mut used);
+        self.objective.value(error, used.count())
+    }
+
+    fn relaxed(&mut self, tree: &Subtree<S>, required: &S, optional: &S) -> std::result::Result<u128, Stop> {
+        let mut used = S::empty(self.ground.n_features());
+        let all = required.union(optional);
+        let error = self.forest.relaxed(tree, (required, optional, &all), self.depth, &mut used)?;
+        Ok(self.objective.value(error, used.count()))
+    }
+}
+
+/// The tasks, and what came of them.
+struct Rounds<'t, S> {
+    tasks: &'t [Open<S>],
+    state: Mutex<State<S>>,
+    changed: Condvar,
+}
+
+struct State<S> {
+    start: Incumbent<S>,
+    next: usize,
+    /// Per task that is done: the best subset that it knew of at its end, and what it pruned is worth at least.
+    done: Vec<Option<(Incumbent<S>, u128)>>,
+    /// How many from the first on are done.
+    first_open: usize,
+    stopped: Option<Stop>,
+    /// What was found in a task that did not end.
+    found: Vec<Incumbent<S>>,
+}
+
+impl<'t, S: Set> Rounds<'t, S> {
+    fn new(tasks: &'t [Open<S>], start: Incumbent<S>) -> Self {
+        let done = tasks.iter().map(|_| None).collect();
+        let state = State { start, next: 0, done, first_open: 0, stopped: None, found: Vec::new() };
+        Rounds { tasks, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<S>> {
+        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    /// The next task, and the incumbent that it starts from.
+    fn next(&self) -> Option<(usize, Incumbent<S>)> {
+        let mut state = self.lock();
+        if state.stopped.is_some() || state.next == self.tasks.len() {
+            return None;
+        }
+        let place = state.next;
+        state.next += 1;
+        let known = (place + 1).saturating_sub(WINDOW);
+        while state.first_open < known {
+            if state.stopped.is_some() {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+        }
+        Some((place, state.best_of_first(known).clone()))
+    }
+
+    /// Takes in what a task came to; the best value and a bound so far.
+    fn done(&self, place: usize, search: &Search<'_, S>, stop: Option<Stop>) -> (u128, u128) {
+        let mut state = self.lock();
+        match stop {
+            Some(stop) => {
+                state.stopped.get_or_insert(stop);
+                state.found.push(search.incumbent.clone());
+            }
+            None => state.done[place] = Some((search.incumbent.clone(), search.floor)),
+        }
+        while state.first_open < self.tasks.len() && state.done[state.first_open].is_some() {
+            state.first_open += 1;
+        }
+        self.changed.notify_all();
+        let value = state.best(self.tasks.len()).value;
+        let bounds = self.tasks.iter().zip(&state.done);
+        let bounds = bounds.map(|(task, done)| done.as_ref().map_or(task.bound, |(_, floor)| *floor));
+        (value, bounds.min().unwrap_or(0).min(value))
+    }
+}
+
+impl<S: Set> State<S> {
+    /// The best subset that the first tasks and what came before them found.
+    fn best_of_first(&self, n: usize) -> &Incumbent<S> {
+        let found = self.done[..n].iter().flatten().map(|(incumbent, _)| incumbent);
+        found.fold(&self.start, |best, found| if found.is_better(best) { found } else { best })
+    }
+
+    /// The best of all.
+    fn best(&self, n: usize) -> &Incumbent<S> {
+        let best = self.best_of_first(n);
+        self.found.iter().fold(best, |best, found| if found.is_better(best) { found } else { best })
+    }
+}

@@ -1,0 +1,122 @@
+//! What no tree of a part of the lattice can beat.
+//!
+//! A part is a call R, S: the trees DT(V) with R in V and V in R + S. At a case set where the best split of R + S is by a
+//! feature of R, that is the split of every DT(V) (Assumption 4); where R + S has no split, every DT(V) has a leaf
+//! (Assumption 5). So errors in what hangs on such nodes alone are errors of all of them, and no error is negative. A
+//! held-out case that is spread over several leaves counts only if all of these are known.
+
+use std::rc::Rc;
+
+use super::features::Set;
+use super::graph::{CaseNode, Child};
+use super::ground::Judge;
+use super::trees::{Forest, Subtree};
+use crate::budget::Stop;
+
+impl<S: Set> Forest<'_, S> {
+    /// lberr of Algorithm 4: the error of a tree where the nodes that split by features of `open`, which may be taken
+    /// away, are to be expanded and err on nothing.
+    pub fn partial_error(&mut self, tree: &Subtree<S>, open: &S, used: &mut S) -> u64 {
+        if tree.used.is_apart_from(open) {
+            used.add(&tree.used);
+            return tree.error;
+        }
+        let split = tree.split.as_ref().expect("it uses features");
+        if open.has(split.column as usize) {
+            return 0;
+        }
+        used.insert(split.column as usize);
+        let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| !open.has(column));
+        let mut error = split.empty_error + self.spread_error(tree, is_fixed);
+        for child in &tree.children {
+            error += self.partial_error(child, open, used);
+        }
+        error
+    }
+
+    /// The errors on cases that are spread at the root of a tree, those that come to a node that is not fixed left out.
+    fn spread_error(&mut self, tree: &Subtree<S>, is_fixed: impl Fn(&Subtree<S>) -> bool) -> u64 {
+        let split = tree.split.as_ref().expect("it has a split");
+        let Judge::HeldOut(held_out) = self.judge() else { return 0 };
+        let mut error = 0;
+        for &case in &split.spread {
+            if let Some(label) = self.label_of(&held_out, tree, case, &is_fixed) {
+                error += held_out.error(case, label);
+            }
+        }
+        error
+    }
+
+    /// A bound where every case set that is not decided chooses the best of its own subsets, in agreement with what was
+    /// chosen above it: at most `depth` such choices on a path, and nothing below. `tree` is over R + S, or over more;
+    /// then the features that are missing in R + S have to be in none of the two.
+    pub fn relaxed(
+        &mut self,
+        tree: &Subtree<S>,
+        (required, optional, all): (&S, &S, &S),
+        depth: u32,
+        used: &mut S,
+    ) -> Result<u64, Stop> {
+        if tree.used.is_in(required) && tree.ahead.is_apart_from(all) {
+            used.add(&tree.used);
+            return Ok(tree.error);
+        }
+        let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
+        match tree.split.as_ref().filter(|split| required.has(split.column as usize)) {
+            Some(split) => {
+                used.insert(split.column as usize);
+                let mut error = split.empty_error + self.spread_error(tree, is_fixed);
+                for child in &tree.children {
+                    error += self.relaxed(child, (required, optional, all), depth, used)?;
+                }
+                Ok(error)
+            }
+            None if depth == 0 => Ok(0),
+            None => self.least_error(&tree.set, required.clone(), optional.clone(), depth),
+        }
+    }
+
+    /// The least error on a case set of trees that choose among the optional features, at most `depth` of them on a path.
+    fn least_error(&mut self, set: &Rc<CaseNode<S>>, required: S, mut optional: S, depth: u32) -> Result<u64, Stop> {
+        if matches!(self.judge(), Judge::HeldOut(_)) && set.judged.is_empty() {
+            return Ok(0);
+        }
+        let mut least = u64::MAX;
+        loop {
+            let Some(place) = self.best(set, &required.union(&optional))? else {
+                return Ok(least.min(set.leaf_error));
+            };
+            let column = set.ranking.borrow().found(place).0 as usize;
+            let is_required = required.has(column);
+            if !is_required && depth == 0 {
+                return Ok(0);
+            }
+            // Either the feature is in the subset, and splits here,
+            let split = self.split(set, place)?;
+            let (mut with, mut without) = (required.clone(), optional.clone());
+            with.insert(column);
+            without.remove(column);
+            let mut error = split.empty_error;
+            for child in &split.children {
+                if let Child::Leaf(leaf) = child {
+                    error += leaf.error;
+                }
+            }
+            for child in &split.children {
+                if error >= least {
+                    break;
+                }
+                if let Child::Set(child) = child {
+                    let depth = if is_required { depth } else { depth - 1 };
+                    error += self.least_error(child, with.clone(), without.clone(), depth)?;
+                }
+            }
+            least = least.min(error);
+            if is_required || least == 0 {
+                return Ok(least);
+            }
+            // or it is not, and the next one does.
+            optional = without;
+        }
+    }
+}

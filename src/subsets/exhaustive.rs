@@ -1,0 +1,82 @@
+//! One tree per subset: what the other searches are measured and tested against.
+
+use super::goal::Objective;
+use super::ground::Ground;
+use super::{Board, Checked, Goal, Outcome, Stats};
+use crate::budget::{Budget, Status};
+use crate::data::Dataset;
+use crate::error::Result;
+
+/// Grows a tree for every subset of up to `max_features` features, required ones included. Best: the least error and
+/// penalty, then the fewest features used, then the first in the order of binary counting, where the first feature is the
+/// lowest digit. `goal.delta` is not used.
+///
+/// Complexity: 2^features trees.
+///
+/// # Errors
+/// As [`eliminate`](super::eliminate()).
+pub fn exhaust(
+    building: &Dataset,
+    search: Option<&Dataset>,
+    checked: &Checked,
+    goal: Goal,
+    max_features: Option<usize>,
+    budget: &Budget,
+    board: &Board,
+) -> Result<Outcome> {
+    let goal = goal.checked()?;
+    let ground = match Ground::new(building, search, checked, Some(goal.error), budget)? {
+        Ok(ground) => ground,
+        Err(stop) => return Outcome::without_time(building, checked, stop, budget),
+    };
+    let objective = Objective::new(&goal, &ground);
+    let most = max_features.unwrap_or(usize::MAX);
+    let mut stats = Stats::default();
+    let empty = ground.grow(&[], &Budget::new(Default::default())).expect("a leaf takes no time");
+    let mut best = (u128::MAX, usize::MAX, empty);
+    let mut status = Status::Optimal;
+    let mut subset = vec![false; ground.optional.len()];
+    loop {
+        let chosen = subset.iter().zip(&ground.optional).filter(|(is_in, _)| **is_in).map(|(_, &feature)| feature);
+        let mut features: Vec<usize> = ground.required.iter().copied().chain(chosen).collect();
+        features.sort_unstable();
+        if features.len() <= most {
+            match ground.grow(&features, budget) {
+                Ok(tree) => {
+                    let used = tree.features().len();
+                    let value = objective.value(ground.error_of(&tree), used);
+                    if (value, used) < (best.0, best.1) {
+                        best = (value, used, tree);
+                    }
+                }
+                Err(stop) => {
+                    status = stop.into();
+                    break;
+                }
+            }
+            stats.built += 1;
+            board.count(1, 0);
+            if let Err(stop) = budget.check() {
+                status = stop.into();
+                break;
+            }
+        }
+        // The next binary number.
+        let Some(place) = subset.iter().position(|is_in| !is_in) else { break };
+        subset[..place].fill(false);
+        subset[place] = true;
+    }
+    let (_, used, tree) = best;
+    let error = ground.error_of(&tree);
+    let value = if used == usize::MAX { 0.0 } else { objective.fraction(objective.value(error, used)) };
+    Ok(Outcome {
+        features: tree.features().into_iter().map(|feature| feature as usize).collect(),
+        error: ground.fraction(error),
+        lower_bound: if status == Status::Optimal { value } else { 0.0 },
+        tree,
+        status,
+        path: Vec::new(),
+        stats,
+        seconds: budget.seconds(),
+    })
+}

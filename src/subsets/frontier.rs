@@ -1,0 +1,118 @@
+//! In which order the features of a tree are taken away.
+
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::Order;
+use super::features::Set;
+use super::trees::Subtree;
+use crate::greedy::table::Table;
+
+/// Room for the work, kept between trees.
+pub(super) struct Ranker<S> {
+    order: Order,
+    /// Per feature: the last of its frontier nodes, as a place in the list of all.
+    heads: Vec<u32>,
+    /// Per feature: the features below its frontier nodes.
+    below: Vec<S>,
+    /// Per feature: the cases at the nodes that it splits.
+    cases: Vec<u128>,
+}
+
+const NONE: u32 = u32::MAX;
+
+/// The frontier nodes found so far, each with the one of the same feature before it.
+type Nodes<'t, S> = SmallVec<[(&'t Subtree<S>, u32); 32]>;
+
+impl<S: Set> Ranker<S> {
+    pub fn new(order: Order, n_features: usize) -> Self {
+        Ranker {
+            order,
+            heads: vec![NONE; n_features],
+            below: vec![S::empty(n_features); n_features],
+            cases: vec![0; if order == Order::FrontierCases { n_features } else { 0 }],
+        }
+    }
+
+    /// The candidates, all of them used by the tree, in the order of their removal.
+    pub fn order(&mut self, tree: &Rc<Subtree<S>>, candidates: &S, table: &Table) -> SmallVec<[u32; 16]> {
+        let mut order: SmallVec<[u32; 16]> = SmallVec::new();
+        match self.order {
+            Order::Frontier | Order::Reverse => {
+                self.from_the_last(tree, candidates, &mut order);
+                if self.order == Order::Frontier {
+                    order.reverse();
+                }
+            }
+            Order::FrontierCases => {
+                self.cases.fill(0);
+                self.count_cases(tree, candidates, table);
+                order.extend(crate::bits::ones(candidates.as_ref()).map(|feature| feature as u32));
+                order.sort_by_key(|&feature| self.cases[feature as usize]);
+            }
+            Order::Fixed => {
+                order.extend(crate::bits::ones(candidates.as_ref()).map(|feature| feature as u32));
+                order.reverse();
+            }
+        }
+        order
+    }
+
+    /// Definition 9, from the last position to the first: at each the feature a of greatest frontier(T, R', a), where R'
+    /// is all but the candidates that have no position yet; ties: the first feature.
+    fn from_the_last(&mut self, tree: &Subtree<S>, candidates: &S, order: &mut SmallVec<[u32; 16]>) {
+        for feature in crate::bits::ones(candidates.as_ref()) {
+            self.heads[feature] = NONE;
+            self.below[feature].as_mut().fill(0);
+        }
+        let mut rest = candidates.clone();
+        let mut nodes: Nodes<'_, S> = SmallVec::new();
+        self.open(tree, &rest, &mut nodes);
+        loop {
+            // Definition 8: the features outside of R' in the subtrees of a's frontier nodes.
+            let (mut best, mut most) = (usize::MAX, 0);
+            for feature in crate::bits::ones(rest.as_ref()) {
+                let frontier = self.below[feature].count_and(&rest);
+                if best == usize::MAX || frontier > most {
+                    (best, most) = (feature, frontier);
+                }
+            }
+            if best == usize::MAX {
+                return;
+            }
+            rest.remove(best);
+            order.push(best as u32);
+            let mut place = self.heads[best];
+            while place != NONE {
+                let (tree, previous) = nodes[place as usize];
+                tree.children.iter().for_each(|child| self.open(child, &rest, &mut nodes));
+                place = previous;
+            }
+        }
+    }
+
+    /// Adds the frontier nodes of a subtree: those that are the first on their path to split by a feature of the rest.
+    fn open<'t>(&mut self, tree: &'t Subtree<S>, rest: &S, nodes: &mut Nodes<'t, S>) {
+        if tree.used.is_apart_from(rest) {
+            return;
+        }
+        let column = tree.column().expect("it uses features");
+        if rest.has(column) {
+            nodes.push((tree, self.heads[column]));
+            self.heads[column] = nodes.len() as u32 - 1;
+            self.below[column].add(&tree.used);
+        } else {
+            tree.children.iter().for_each(|child| self.open(child, rest, nodes));
+        }
+    }
+
+    fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &Table) {
+        if tree.used.is_apart_from(candidates) {
+            return;
+        }
+        let digits = if tree.set.whole { table.digits } else { 0 };
+        self.cases[tree.column().expect("it uses features")] += u128::from(tree.set.count) << digits;
+        tree.children.iter().for_each(|child| self.count_cases(child, candidates, table));
+    }
+}

@@ -1,0 +1,126 @@
+//! The case graph: the case sets that trees over subsets of the features meet, and what is known of them.
+//!
+//! A case set keeps the ranking of its columns, which grows as trees ask for more of them, and the case sets that each
+//! column it was split by leads to. A tree over other features takes the best of its own in the ranking, and follows
+//! pointers where an earlier tree went the same way: nothing is evaluated twice. Case sets are reached from the root by
+//! one path each; equal ones on different paths are not looked for, since that costs what it saves.
+
+use std::cell::{OnceCell, RefCell};
+use std::rc::Rc;
+
+use smallvec::SmallVec;
+
+use super::held_out::Ways;
+use super::trees::Subtree;
+use crate::criterion::Side;
+use crate::greedy::cases::CaseSet;
+use crate::greedy::ranking::Ranking;
+use crate::greedy::split::Cut;
+
+/// A case set.
+pub(super) struct CaseNode<S> {
+    /// The building cases; none where nothing more is asked of them.
+    pub cases: CaseSet,
+    /// Their class masses.
+    pub side: Side,
+    /// How many they are: counts times fractions.
+    pub count: u64,
+    pub depth: u64,
+    /// Whether masses are those of whole cases.
+    pub whole: bool,
+    /// The class of a leaf with these cases.
+    pub label: u32,
+    /// Held-out cases that come here whole.
+    pub judged: Box<[u32]>,
+    /// The error of a leaf: theirs, or an estimate from the building cases.
+    pub leaf_error: u64,
+    /// Class shares, where held-out cases are spread.
+    pub shares: OnceCell<Box<[f64]>>,
+    pub ranking: RefCell<Ranking>,
+    /// Where the splits that trees asked for lead.
+    pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
+    /// Trees that were built on these cases of late.
+    pub recent: RefCell<Recent<S>>,
+}
+
+/// A split of a case set, and the case sets that it leads to.
+pub(super) struct Split<S> {
+    pub column: u32,
+    pub cut: Cut,
+    pub is_ordered: bool,
+    /// Whether building cases came whose missing value counts as one.
+    pub own: bool,
+    pub children: Box<[Child<S>]>,
+    /// The mass of each branch, as trees show it.
+    pub masses: Box<[f64]>,
+    /// What becomes of held-out cases, if there are any.
+    pub ways: Option<Ways>,
+    /// Held-out cases that came whole and go several ways.
+    pub spread: Box<[u32]>,
+    /// The error of those that go where no building case went.
+    pub empty_error: u64,
+}
+
+/// What a branch leads to.
+pub(super) enum Child<S> {
+    /// A case set that no column splits.
+    Leaf(Rc<Subtree<S>>),
+    Set(Rc<CaseNode<S>>),
+}
+
+/// The last few trees built on a case set, each with the features it depends on.
+pub(super) struct Recent<S> {
+    trees: SmallVec<[Rc<Subtree<S>>; 1]>,
+    next: usize,
+}
+
+/// How many are kept: more do not pay.
+const RECENT: usize = 4;
+
+impl<S> Default for Recent<S> {
+    fn default() -> Self {
+        Recent { trees: SmallVec::new(), next: 0 }
+    }
+}
+
+impl<S> Recent<S> {
+    pub fn iter(&self) -> impl Iterator<Item = &Rc<Subtree<S>>> {
+        self.trees.iter()
+    }
+
+    /// Keeps a tree, if need be in place of the oldest.
+    pub fn keep(&mut self, tree: Rc<Subtree<S>>) {
+        if self.trees.len() < RECENT {
+            self.trees.push(tree);
+        } else {
+            self.trees[self.next] = tree;
+            self.next = (self.next + 1) % RECENT;
+        }
+    }
+
+    pub fn clear(&mut self) {
+        *self = Recent::default();
+    }
+}
+
+impl<S> CaseNode<S> {
+    /// About how many bytes it takes, its splits and trees not counted.
+    pub fn bytes(&self) -> usize {
+        let cases = self.cases.cases.capacity() * if self.cases.fractions.is_some() { 8 } else { 4 };
+        let ranking = self.ranking.borrow().bytes();
+        // Counts of the allocator and of references included.
+        size_of::<Self>() + 64 + cases + 4 * self.judged.len() + 8 * self.side.masses.len() + ranking
+    }
+
+    /// The split by a column, if a tree asked for it.
+    pub fn split_by(&self, column: u32) -> Option<Rc<Split<S>>> {
+        self.splits.borrow().iter().find(|split| split.column == column).cloned()
+    }
+}
+
+impl<S> Split<S> {
+    /// About how many bytes it takes, the case sets it leads to not counted.
+    pub fn bytes(&self) -> usize {
+        size_of::<Self>() + 64 + 24 * self.children.len() + 4 * self.spread.len()
+    }
+}

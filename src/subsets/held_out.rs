@@ -1,0 +1,295 @@
+//! The cases that judge trees, coded so that each split sends them on in constant time.
+//!
+//! A held-out case goes the way that [`Tree::predict_codes`](crate::tree::Tree::predict_codes) sends it, to the last bit
+//! of the shares of a case that goes several ways. What a tree gets wrong is a sum over its leaves of the cases that end
+//! there whole, and over its splits of those that are spread from there on.
+
+use std::cmp::Ordering;
+
+use super::graph::Split;
+use crate::budget::{Stop, Ticker};
+use crate::criterion::Costs;
+use crate::data::dataset::MISSING;
+use crate::data::{Column, Dataset, Kind, Target, Value};
+use crate::error::{Error, Result, list_names};
+use crate::greedy::split::Cut;
+use crate::greedy::table::{Coded, NONE};
+use crate::greedy::{self, Missing};
+use crate::objective::Units;
+use crate::tree::Unseen;
+
+/// The code of a level that no tree knows.
+const UNSEEN: u32 = NONE - 1;
+/// Errors of all cases together stay below this many units.
+const MOST_UNITS: u64 = 1 << 62;
+
+/// Cases with their classes.
+pub(crate) struct HeldOut {
+    pub n_cases: usize,
+    /// Of all cases, in units.
+    pub total: u64,
+    /// The row of each case.
+    rows: Vec<usize>,
+    classes: Vec<u32>,
+    masses: Vec<u64>,
+    columns: Vec<Held>,
+    costs: Costs,
+    /// Costs as trees carry them, where a case that is spread gets the class of least expected cost.
+    spread_costs: Option<Box<[f64]>>,
+}
+
+/// One column.
+struct Held {
+    /// Per case: the rank of its value among `values`, or its level; [`NONE`] or [`UNSEEN`].
+    codes: Vec<u32>,
+    /// The values that occur, ascending; none for nominal columns.
+    values: Vec<Value>,
+}
+
+/// Where a case goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    /// Down a branch that building cases took.
+    Branch(usize),
+    /// To a branch that none took: it predicts as the node would.
+    Empty,
+    /// Down all branches.
+    Spread,
+}
+
+/// What a split does with codes.
+#[derive(Debug)]
+pub(super) struct Ways {
+    /// Codes below it take the first branch, where values are ordered.
+    bound: u32,
+    missing: Way,
+    unseen: Way,
+}
+
+impl HeldOut {
+    /// Takes the cases in. The outer result is the call's, the inner one the budget's.
+    ///
+    /// # Errors
+    /// If the schema is not that of the table that trees are grown on, there is no case, or a level is unseen and that is
+    /// an error.
+    pub fn new(
+        building: &Dataset,
+        data: &Dataset,
+        params: &greedy::Params,
+        costs: &Costs,
+        ticker: &mut Ticker,
+    ) -> Result<std::result::Result<Self, Stop>> {
+        check_schema(building, data)?;
+        let present = data.cases()?;
+        let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
+        let rows: Vec<usize> = crate::bits::ones(&present).filter(|&row| units.mass(data, row) > 0).collect();
+        let Target::Classes(classes) = data.target() else {
+            return Err(Error::WrongTarget { search: "judging trees", needs: "classes", got: "something else" });
+        };
+        let masses: Vec<u64> = rows.iter().map(|&row| units.mass(data, row)).collect();
+        let total = masses.iter().sum::<u64>();
+        if u128::from(total) * costs.greatest() >= u128::from(MOST_UNITS) {
+            return Err(Error::InvalidParameter {
+                name: "costs",
+                expected: "coarser, or the weights of the search set: together they have more digits than errors can".into(),
+                got: "costs of many digits".into(),
+            });
+        }
+        let mut columns = Vec::with_capacity(data.columns().len());
+        for index in 0..data.columns().len() {
+            if let Err(stop) = ticker.tick(20 * rows.len()) {
+                return Ok(Err(stop));
+            }
+            columns.push(Held::new(data, index, &rows, params.unseen)?);
+        }
+        let spreads = params.missing == Missing::Fractional;
+        let uneven = params.costs.as_ref().filter(|costs| spreads && !greedy::finish::are_equal(costs));
+        Ok(Ok(HeldOut {
+            n_cases: rows.len(),
+            total,
+            classes: rows.iter().map(|&row| classes[row]).collect(),
+            rows,
+            masses,
+            columns,
+            costs: costs.clone(),
+            spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
+        }))
+    }
+
+    /// What taking a case for one of a class costs, in units.
+    #[inline]
+    pub fn error(&self, case: u32, label: u32) -> u64 {
+        let class = self.classes[case as usize];
+        if class == label {
+            return 0;
+        }
+        self.masses[case as usize] * self.costs.of(class as usize, label as usize) as u64
+    }
+
+    /// The errors of cases that a leaf of this class gets.
+    pub fn errors(&self, cases: &[u32], label: u32) -> u64 {
+        cases.iter().map(|&case| self.error(case, label)).sum()
+    }
+
+    /// The errors of a tree that takes the rows of the table for these classes.
+    pub fn errors_of(&self, labels: &[u32]) -> u64 {
+        let labels = self.rows.iter().map(|&row| labels[row]);
+        labels.zip(0..).map(|(label, case)| self.error(case, label)).sum()
+    }
+
+    /// How many units an error of one is, for mass 1 of cases.
+    pub fn per_one(&self) -> f64 {
+        self.costs.per_one()
+    }
+
+    /// What a split does with the values of its column.
+    pub fn ways(&self, coded: &Coded, split: (u32, &Cut), masses: &[f64], own_came: bool, fractional: bool) -> Ways {
+        let (column, cut) = split;
+        let held = &self.columns[column as usize];
+        let threshold = match cut {
+            Cut::AtMost { below, above } => Some(coded.threshold(*below, *above)),
+            _ => None,
+        };
+        let passes = |value: Value| threshold.is_some_and(|threshold| threshold.at_least(value) == Some(true));
+        let bound = match threshold {
+            Some(_) => held.values.partition_point(|&value| passes(value)) as u32,
+            None => 0,
+        };
+        // As the tree's own nodes have it: the first branch of greatest mass.
+        let heaviest = (0..masses.len()).fold(0, |best, branch| if masses[branch] > masses[best] { branch } else { best });
+        let heaviest = Way::Branch(heaviest);
+        let own = coded.own.filter(|_| own_came);
+        let missing = match (cut, own, coded.imputed) {
+            _ if fractional => Way::Spread,
+            (Cut::Is(code), ..) if Some(*code) == coded.own => Way::Branch(0), // it asks for missing values
+            (Cut::Each(_) | Cut::In(_), Some(own), _) => nominal(cut, own),
+            (_, Some(_), _) => Way::Branch(1),
+            (_, None, Some(Value::Level(level))) if !coded.ordered => nominal(cut, level),
+            (_, None, Some(value)) => Way::Branch(usize::from(!passes(value))),
+            (_, None, None) => heaviest,
+        };
+        let asks_missing = matches!(cut, Cut::Is(code) if Some(*code) == coded.own);
+        Ways { bound, missing, unseen: if asks_missing { Way::Branch(1) } else { heaviest } }
+    }
+
+    /// Where a case goes at a split.
+    #[inline]
+    pub fn way<S>(&self, split: &Split<S>, case: u32) -> Way {
+        let ways = split.ways.as_ref().expect("made with the split");
+        let code = self.columns[split.column as usize].codes[case as usize];
+        match (code, &split.cut) {
+            (NONE, _) => ways.missing,
+            (UNSEEN, _) => ways.unseen,
+            (_, Cut::AtMost { .. }) => Way::Branch(usize::from(code >= ways.bound)),
+            (_, cut) if split.is_ordered => {
+                debug_assert!(matches!(cut, Cut::Is(_)));
+                Way::Branch(1)
+            }
+            (_, cut) => nominal(cut, code),
+        }
+    }
+
+    /// The class of a case that is spread, from the shares that it has of each; ties: the first.
+    pub fn label_of(&self, shares: &[f64]) -> u32 {
+        let greatest = |values: &[f64]| {
+            (1..values.len()).fold(0, |best, class| match values[class].partial_cmp(&values[best]) {
+                Some(Ordering::Greater) => class,
+                _ => best,
+            })
+        };
+        let Some(costs) = &self.spread_costs else { return greatest(shares) as u32 };
+        let n = shares.len();
+        let expected = |class: usize| (0..n).map(|of| shares[of] * costs[of * n + class]).sum::<f64>();
+        let savings: Vec<f64> = (0..n).map(|class| -expected(class)).collect();
+        greatest(&savings) as u32
+    }
+}
+
+/// The branch of a level.
+#[inline]
+fn nominal(cut: &Cut, code: u32) -> Way {
+    match cut {
+        Cut::Is(same) => Way::Branch(usize::from(code != *same)),
+        Cut::In(codes) => Way::Branch(usize::from(codes.binary_search(&code).is_err())),
+        Cut::Each(codes) => codes.binary_search(&code).map_or(Way::Empty, Way::Branch),
+        Cut::AtMost { .. } => unreachable!("levels without an order have no threshold"),
+    }
+}
+
+impl Held {
+    fn new(data: &Dataset, index: usize, rows: &[usize], unseen: Unseen) -> Result<Self> {
+        let (feature, column) = (&data.schema().features[index], &*data.columns()[index]);
+        let n_levels = feature.kind.levels().len() as u32;
+        let values: Vec<Value> = rows.iter().map(|&row| column.value(row, n_levels)).collect();
+        if let Some(levels) = Some(feature.kind.levels()).filter(|_| matches!(column, Column::Levels { .. })) {
+            let mut codes = Vec::with_capacity(rows.len());
+            for (value, &row) in values.into_iter().zip(rows) {
+                codes.push(match (value, unseen) {
+                    (Value::Level(level), _) => level,
+                    (Value::Unseen(_), Unseen::Majority) => UNSEEN,
+                    (Value::Unseen(code), Unseen::Error) => {
+                        let Column::Levels { unseen, .. } = column else { unreachable!("it has unseen levels") };
+                        return Err(Error::UnseenLevel {
+                            column: feature.name.clone(),
+                            row,
+                            level: unseen[code as usize].clone(),
+                            known: list_names(levels),
+                        });
+                    }
+                    _ => NONE,
+                });
+            }
+            let ordered = matches!(feature.kind, Kind::Ordinal(_));
+            let values = (0..n_levels).map(Value::Level).take(if ordered { n_levels as usize } else { 0 });
+            return Ok(Held { codes, values: values.collect() });
+        }
+        let mut order: Vec<usize> = (0..values.len()).filter(|&case| values[case] != Value::Missing).collect();
+        order.sort_unstable_by(|&a, &b| compare(values[a], values[b]));
+        let mut codes = vec![NONE; values.len()];
+        let mut ranked: Vec<Value> = Vec::new();
+        for case in order {
+            if ranked.last().is_none_or(|&last| compare(last, values[case]).is_lt()) {
+                ranked.push(values[case]);
+            }
+            codes[case] = ranked.len() as u32 - 1;
+        }
+        Ok(Held { codes, values: ranked })
+    }
+}
+
+/// Numbers of one column; both are of the same kind.
+fn compare(a: Value, b: Value) -> Ordering {
+    match (a, b) {
+        (Value::Float(a), Value::Float(b)) => a.total_cmp(&b),
+        (Value::Integer(a), Value::Integer(b)) => a.cmp(&b),
+        _ => Ordering::Equal,
+    }
+}
+
+/// Fails if the cases speak of other columns or classes than the table that trees are grown on.
+fn check_schema(building: &Dataset, data: &Dataset) -> Result<()> {
+    let (ours, theirs) = (building.schema(), data.schema());
+    let expected = || "as in the building set; make the search set with like=building, or split one dataset".to_string();
+    let names = |schema: &crate::data::Schema| {
+        list_names(&schema.features.iter().map(|feature| feature.name.as_str()).collect::<Vec<_>>())
+    };
+    if ours.features.len() != theirs.features.len() {
+        let got = format!("a search set of the columns {}", names(theirs));
+        return Err(Error::InvalidParameter { name: "search", expected: expected(), got });
+    }
+    for (ours, theirs) in ours.features.iter().zip(&theirs.features) {
+        if ours.name != theirs.name || ours.kind != theirs.kind {
+            let got = match ours.name == theirs.name {
+                false => format!("the column {:?} in place of {:?}", theirs.name, ours.name),
+                true => format!("other values or levels in the column {:?}", ours.name),
+            };
+            return Err(Error::InvalidParameter { name: "search", expected: expected(), got });
+        }
+    }
+    match ours.labels() == theirs.labels() {
+        true => Ok(()),
+        false => Err(Error::InvalidParameter { name: "search", expected: expected(), got: "other classes".into() }),
+    }
+}
+
+const _: () = assert!(MISSING == NONE);

@@ -1,0 +1,419 @@
+//! Trees that share subtrees, and features taken away from them.
+//!
+//! A tree is immutable. Taking a feature away builds anew what hangs on the nodes that it splits, copies the path to them,
+//! and shares all else with the tree it came from (section 4.2 of Ruggieri, JMLR 2019, clones and builds instead).
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rayon::ThreadPool;
+use smallvec::SmallVec;
+
+use super::features::Set;
+use super::graph::{CaseNode, Child, Recent, Split};
+use super::ground::{Ground, Judge};
+use super::held_out::{HeldOut, Way};
+use super::pessimistic;
+use crate::budget::{Budget, Stop, Ticker};
+use crate::greedy::cases::CaseSet;
+use crate::greedy::finish::mass_value;
+use crate::greedy::growth::{Grown, GrownSplit};
+use crate::greedy::split::Cut;
+use crate::greedy::ranking::{NewRanks, Ranking, Ranks};
+use crate::greedy::{Missing, rules};
+
+/// A tree on the cases of a set.
+pub(super) struct Subtree<S> {
+    pub set: Rc<CaseNode<S>>,
+    /// Its root; `None`: a leaf.
+    pub split: Option<Rc<Split<S>>>,
+    /// One for each branch that building cases took.
+    pub children: SmallVec<[Rc<Subtree<S>>; 2]>,
+    /// The features that its nodes split by.
+    pub used: S,
+    /// Features that would have gone ahead at some node, or may have: it is the tree over every set of features that has
+    /// all that are used and none of these.
+    pub ahead: S,
+    /// Those of the root.
+    root_ahead: S,
+    /// Its error, in the units of the judge.
+    pub error: u64,
+}
+
+impl<S> Subtree<S> {
+    /// The feature that splits the root.
+    pub fn column(&self) -> Option<usize> {
+        self.split.as_ref().map(|split| split.column as usize)
+    }
+}
+
+/// A worker's case graph, and the trees on it.
+pub(super) struct Forest<'g, S: Set> {
+    ground: &'g Ground,
+    ranks: Box<dyn Ranks>,
+    pub ticker: Ticker<'g>,
+    root: Option<Rc<CaseNode<S>>>,
+    /// Every case set that may have splits or trees.
+    sets: Vec<Rc<CaseNode<S>>>,
+    bytes: usize,
+    pub case_sets: u64,
+    pub flushes: u64,
+    /// Room for the ways of a case that is spread.
+    mixture: Vec<f64>,
+}
+
+impl<'g, S: Set> Forest<'g, S> {
+    /// A graph with nothing but its root. The columns of large case sets are shared out to the threads of the pool.
+    pub fn new(ground: &'g Ground, budget: &'g Budget, pool: Option<Arc<ThreadPool>>) -> Self {
+        let table = ground.table.clone();
+        let ranks = NewRanks { table: table.clone(), pool };
+        let mut forest = Forest {
+            ground,
+            ranks: rules::with_rules(&table, &ground.params, &ground.costs, ranks),
+            ticker: Ticker::new(budget),
+            root: None,
+            sets: Vec::new(),
+            bytes: 0,
+            case_sets: 0,
+            flushes: 0,
+            mixture: vec![0.0; table.n_classes],
+        };
+        let judged = match &ground.judge {
+            Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
+            _ => Box::default(),
+        };
+        let ranking = |is_leaf| if is_leaf { Ranking::none() } else { Ranking::empty(table.columns.len()) };
+        forest.root = Some(forest.case_node(CaseSet::all(&table), judged, 0, ranking).0);
+        forest
+    }
+
+    pub fn n_features(&self) -> usize {
+        self.ground.table.columns.len()
+    }
+
+    pub fn judge(&self) -> Judge {
+        self.ground.judge.clone()
+    }
+
+    pub fn evaluations(&self) -> u64 {
+        self.ranks.evaluations()
+    }
+
+    /// DT(features).
+    pub fn tree(&mut self, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        self.make_room();
+        let root = self.root.clone().expect("made with the forest");
+        self.build(&root, features)
+    }
+
+    /// The tree over `features`, which are those of another tree but for one.
+    pub fn without(&mut self, tree: &Rc<Subtree<S>>, feature: usize, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        self.make_room();
+        self.remove(tree, feature, features)
+    }
+
+    /// The tree over `features` on the cases of a set.
+    pub fn build(&mut self, set: &Rc<CaseNode<S>>, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        if self.ground.keeps_recent {
+            let fits = |tree: &&Rc<Subtree<S>>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
+            if let Some(tree) = set.recent.borrow().iter().find(fits) {
+                return Ok(tree.clone());
+            }
+        }
+        let place = self.best(set, features)?;
+        let mut ahead = S::empty(self.n_features());
+        set.ranking.borrow().ahead(place, ahead.as_mut());
+        let tree = match place {
+            None => Rc::new(Subtree {
+                set: set.clone(),
+                split: None,
+                children: SmallVec::new(),
+                used: S::empty(self.n_features()),
+                root_ahead: ahead.clone(),
+                ahead,
+                error: set.leaf_error,
+            }),
+            Some(place) => {
+                let split = self.split(set, place)?;
+                let mut children = SmallVec::new();
+                for child in &split.children {
+                    children.push(match child {
+                        Child::Leaf(leaf) => leaf.clone(),
+                        Child::Set(set) => self.build(set, features)?,
+                    });
+                }
+                self.join(set, split, children, ahead)
+            }
+        };
+        if self.ground.keeps_recent {
+            set.recent.borrow_mut().keep(tree.clone());
+            self.bytes += size_of::<Subtree<S>>() + 16;
+        }
+        Ok(tree)
+    }
+
+    fn remove(&mut self, tree: &Rc<Subtree<S>>, feature: usize, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        let Some(split) = tree.split.as_ref().filter(|_| tree.used.has(feature)) else {
+            return Ok(tree.clone());
+        };
+        if split.column as usize == feature {
+            return self.build(&tree.set, features);
+        }
+        let mut children = SmallVec::with_capacity(tree.children.len());
+        for child in &tree.children {
+            children.push(self.remove(child, feature, features)?);
+        }
+        Ok(self.join(&tree.set, split.clone(), children, tree.root_ahead.clone()))
+    }
+
+    /// The tree of a split and of trees on its branches.
+    fn join(
+        &mut self,
+        set: &Rc<CaseNode<S>>,
+        split: Rc<Split<S>>,
+        children: SmallVec<[Rc<Subtree<S>>; 2]>,
+        root_ahead: S,
+    ) -> Rc<Subtree<S>> {
+        let (mut used, mut ahead) = (S::empty(self.n_features()), root_ahead.clone());
+        used.insert(split.column as usize);
+        let mut error = split.empty_error;
+        for child in &children {
+            used.add(&child.used);
+            ahead.add(&child.ahead);
+            error += child.error;
+        }
+        let mut tree =
+            Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error };
+        if let (Judge::HeldOut(held_out), false) = (&self.ground.judge, split.spread.is_empty()) {
+            let held_out = held_out.clone();
+            let wrong = |case: &u32| {
+                let label = self.label_of(&held_out, &tree, *case, |_| true);
+                held_out.error(*case, label.expect("every node was let through"))
+            };
+            tree.error += split.spread.iter().map(wrong).sum::<u64>();
+        }
+        Rc::new(tree)
+    }
+
+    /// The class of a held-out case that is spread at the root of a tree; `None` if it comes to a node that is not
+    /// `let_through`.
+    pub fn label_of(
+        &mut self,
+        held_out: &HeldOut,
+        tree: &Subtree<S>,
+        case: u32,
+        let_through: impl Fn(&Subtree<S>) -> bool,
+    ) -> Option<u32> {
+        self.mixture.fill(0.0);
+        let mut pending: SmallVec<[(&Subtree<S>, f64); 16]> = SmallVec::new();
+        pending.push((tree, 1.0));
+        while let Some((mut tree, share)) = pending.pop() {
+            // In the order of the leaves, and with the products of shares, that prediction has.
+            loop {
+                let Some(split) = &tree.split else {
+                    self.mix(&tree.set, share);
+                    break;
+                };
+                if !let_through(tree) {
+                    return None;
+                }
+                match held_out.way(split, case) {
+                    Way::Branch(branch) => tree = &tree.children[branch],
+                    Way::Empty => {
+                        self.mix(&tree.set, share);
+                        break;
+                    }
+                    Way::Spread => {
+                        let total: f64 = split.masses.iter().sum();
+                        let branches = tree.children.iter().zip(&split.masses).rev();
+                        pending.extend(branches.map(|(child, mass)| (&**child, share * (mass / total))));
+                        break;
+                    }
+                }
+            }
+        }
+        Some(held_out.label_of(&self.mixture))
+    }
+
+    /// Adds the class shares of a leaf, times a share.
+    fn mix(&mut self, set: &CaseNode<S>, share: f64) {
+        let table = &self.ground.table;
+        let shares = set.shares.get_or_init(|| {
+            let masses: Vec<f64> = set.side.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
+            let total: f64 = masses.iter().sum();
+            masses.iter().map(|mass| mass / total).collect()
+        });
+        self.mixture.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
+    }
+
+    /// The place of the best split of a set in its ranking.
+    #[inline]
+    pub fn best(&mut self, set: &CaseNode<S>, features: &S) -> Result<Option<usize>, Stop> {
+        if let Ok(place) = set.ranking.borrow().best(features.as_ref()) {
+            return Ok(place);
+        }
+        let mut ranking = set.ranking.borrow_mut();
+        let bytes = ranking.bytes();
+        let sides = (&set.cases, &set.side, set.count);
+        let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
+        self.bytes += ranking.bytes().saturating_sub(bytes);
+        outcome?;
+        Ok(ranking.best(features.as_ref()).expect("it is known now"))
+    }
+
+    /// The split at a place of the ranking of a set.
+    pub fn split(&mut self, set: &Rc<CaseNode<S>>, place: usize) -> Result<Rc<Split<S>>, Stop> {
+        let (column, cut) = {
+            let ranking = set.ranking.borrow();
+            let (column, found) = ranking.found(place);
+            if let Some(split) = set.split_by(column) {
+                return Ok(split);
+            }
+            (column, found.cut.clone())
+        };
+        let ground = self.ground;
+        let table = &ground.table;
+        let coded = &table.columns[column as usize];
+        let parts = set.cases.split(table, column as usize, &cut, &mut self.ticker)?;
+        let own = coded.has_own(&set.cases);
+        let masses: Box<[f64]> = parts
+            .iter()
+            .map(|part| mass_value(table, part.masses(table).0.iter().sum(), part.fractions.is_none()))
+            .collect();
+        let mut judged: SmallVec<[Vec<u32>; 2]> = parts.iter().map(|_| Vec::new()).collect();
+        let (mut ways, mut spread, mut empty_error) = (None, Vec::new(), 0);
+        let mut split = Split {
+            column,
+            cut,
+            is_ordered: coded.ordered,
+            own,
+            children: Box::default(),
+            masses,
+            ways: None,
+            spread: Box::default(),
+            empty_error: 0,
+        };
+        if let Judge::HeldOut(held_out) = &ground.judge {
+            let fractional = ground.params.missing == Missing::Fractional;
+            split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
+            for &case in &set.judged {
+                match held_out.way(&split, case) {
+                    Way::Branch(branch) => judged[branch].push(case),
+                    Way::Empty => empty_error += held_out.error(case, set.label),
+                    Way::Spread => spread.push(case),
+                }
+            }
+            ways = split.ways.take();
+        }
+        let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
+        let children = parts.into_iter().zip(judged).map(|(part, judged)| {
+            let ranking = |is_leaf| match is_leaf {
+                true => Ranking::none(),
+                false => Ranking::part_of(&set.ranking.borrow(), fixed),
+            };
+            let (node, is_leaf) = self.case_node(part, judged.into(), set.depth + 1, ranking);
+            if is_leaf { Child::Leaf(self.leaf(node)) } else { Child::Set(node) }
+        });
+        let children = children.collect();
+        let split = Rc::new(Split { children, ways, spread: spread.into(), empty_error, ..split });
+        self.bytes += split.bytes();
+        set.splits.borrow_mut().push(split.clone());
+        Ok(split)
+    }
+
+    fn leaf(&self, set: Rc<CaseNode<S>>) -> Rc<Subtree<S>> {
+        let none = S::empty(self.n_features());
+        let error = set.leaf_error;
+        let (used, ahead, root_ahead) = (none.clone(), none.clone(), none);
+        Rc::new(Subtree { set, split: None, children: SmallVec::new(), used, ahead, root_ahead, error })
+    }
+
+    /// A case set, and whether no column can split it.
+    fn case_node(
+        &mut self,
+        cases: CaseSet,
+        judged: Box<[u32]>,
+        depth: u64,
+        ranking: impl FnOnce(bool) -> Ranking,
+    ) -> (Rc<CaseNode<S>>, bool) {
+        let table = &self.ground.table;
+        let (masses, count) = cases.masses(table);
+        let whole = cases.fractions.is_none();
+        let side = self.ranks.side(masses, whole);
+        let is_leaf = self.ranks.is_leaf(&side, whole, count, depth);
+        let label = self.ground.costs.leaf(&side.masses).1;
+        let leaf_error = match &self.ground.judge {
+            Judge::None => 0,
+            Judge::HeldOut(held_out) => held_out.errors(&judged, label),
+            Judge::Pessimistic => {
+                pessimistic::of_leaf(side.masses.iter().map(|&mass| mass_value(table, mass, whole)), label)
+            }
+        };
+        let node = Rc::new(CaseNode {
+            // Nothing more is asked of the cases of a leaf.
+            cases: if is_leaf { CaseSet { cases: Vec::new(), fractions: None } } else { cases },
+            side,
+            count,
+            depth,
+            whole,
+            label,
+            judged: if is_leaf { Box::default() } else { judged },
+            leaf_error,
+            shares: Default::default(),
+            ranking: ranking(is_leaf).into(),
+            splits: Default::default(),
+            recent: Recent::default().into(),
+        });
+        self.case_sets += 1;
+        self.bytes += node.bytes();
+        if !is_leaf {
+            self.sets.push(node.clone());
+        }
+        (node, is_leaf)
+    }
+
+    /// Where case sets take more than they may, drops all that no living tree stands on.
+    fn make_room(&mut self) {
+        if self.bytes > self.ground.cache {
+            self.flush();
+            self.flushes += 1;
+            // What is alive stays, and may be more than there is room for: then it is not looked at at every step.
+            self.bytes = self.sets.iter().map(|set| set.bytes()).sum::<usize>().min(self.ground.cache / 2);
+        }
+    }
+
+    fn flush(&mut self) {
+        self.sets.iter().for_each(|set| set.recent.borrow_mut().clear());
+        // Parents come before the parts that their splits lead to, and let go of them first.
+        for set in &self.sets {
+            set.splits.borrow_mut().retain(|split| Rc::strong_count(split) > 1);
+        }
+        self.sets.retain(|set| Rc::strong_count(set) > 1);
+    }
+
+    /// The nodes of a tree as growth would give them, but for the order of their numbers.
+    pub fn grown(tree: &Rc<Subtree<S>>) -> Vec<Grown> {
+        let mut grown: Vec<Option<Grown>> = vec![None];
+        let mut pending = vec![(0, tree)];
+        while let Some((id, tree)) = pending.pop() {
+            let split = tree.split.as_ref().map(|split| {
+                let first = grown.len();
+                grown.resize(first + tree.children.len(), None);
+                pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
+                GrownSplit { column: split.column, cut: split.cut.clone(), first: first as u32, own: split.own }
+            });
+            grown[id] = Some(Grown { masses: tree.set.side.masses.clone(), whole: tree.set.whole, split });
+        }
+        grown.into_iter().flatten().collect()
+    }
+}
+
+impl<S: Set> Drop for Forest<'_, S> {
+    /// Case sets and the trees on them refer to each other.
+    fn drop(&mut self) {
+        self.sets.iter().for_each(|set| {
+            set.recent.borrow_mut().clear();
+            set.splits.borrow_mut().clear();
+        });
+    }
+}
