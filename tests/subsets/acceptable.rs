@@ -182,7 +182,11 @@ fn trying_all_subsets_is_brute_force() {
             );
         }
         if most.is_none() {
-            assert!((outcome.lower_bound - judged.least).abs() <= judged.slack(), "{}", say("the bound"));
+            assert!(
+                (outcome.lower_bound - judged.least).abs() <= judged.slack(),
+                "{}",
+                say(&format!("the bound is {}, not {}", outcome.lower_bound, judged.least))
+            );
             assert_eq!(outcome.status, Status::Optimal, "{}", say("status"));
         }
     });

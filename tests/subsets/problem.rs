@@ -3,6 +3,7 @@
 use lattree::data::{Column, Dataset, Kind, Target};
 use lattree::greedy::{self, Missing};
 use lattree::subsets::Params;
+use lattree::tree::Unseen;
 
 use crate::common::Random;
 use crate::common::tables::{random_params, random_table_of};
@@ -43,7 +44,8 @@ impl Problem {
             let all_others = !wide && random.chance(40);
             params.candidates = (!all_others).then(|| order[n_required..n_required + n_candidates].to_vec());
         }
-        let search = random_search_set(&mut random, &data);
+        let knows_all = params.greedy.unseen == Unseen::Error;
+        let search = random_search_set(&mut random, &data, knows_all);
         Problem { data, search, params }
     }
 
@@ -74,8 +76,8 @@ fn random_growth(random: &mut Random, wide: bool) -> (Dataset, greedy::Params) {
 }
 
 /// Cases like those of the table, some cells apart: missing, levels and numbers that do not occur there, numbers between
-/// and beyond those that do.
-fn random_search_set(random: &mut Random, data: &Dataset) -> Dataset {
+/// and beyond those that do, floats for integers, levels that the schema does not have unless it has to know all.
+fn random_search_set(random: &mut Random, data: &Dataset, knows_all: bool) -> Dataset {
     let Target::Classes(classes) = data.target() else { panic!("a target of classes") };
     let n_classes = data.schema().labels().expect("classes").len() as u64;
     let n_rows = if random.chance(10) { 1 + random.below(3) } else { 4 + random.below(40) } as usize;
@@ -83,7 +85,7 @@ fn random_search_set(random: &mut Random, data: &Dataset) -> Dataset {
     let like = data.take(&rows);
     let (changed, noise) = (*random.pick(&[0, 10, 30]), *random.pick(&[0, 10, 30]));
     let columns = like.columns().iter().zip(&data.schema().features);
-    let columns = columns.map(|(column, feature)| change(random, column, &feature.kind, changed)).collect();
+    let columns = columns.map(|(column, feature)| change(random, column, &feature.kind, changed, knows_all)).collect();
     let classes: Vec<u32> = rows
         .iter()
         .map(|&row| if random.chance(noise) { random.below(n_classes) as u32 } else { classes[row] })
@@ -101,8 +103,8 @@ fn random_search_set(random: &mut Random, data: &Dataset) -> Dataset {
 }
 
 /// The column with some cells drawn anew.
-fn change(random: &mut Random, column: &Column, kind: &Kind, percent: u64) -> Column {
-    let n_levels = kind.levels().len() as u64;
+fn change(random: &mut Random, column: &Column, kind: &Kind, percent: u64, knows_all: bool) -> Column {
+    let n_levels = kind.levels().len() as u64 + if knows_all { 0 } else { 2 };
     match column {
         Column::Floats(values) => Column::Floats(
             values
@@ -132,7 +134,11 @@ fn change(random: &mut Random, column: &Column, kind: &Kind, percent: u64) -> Co
                     Some(_) => random.below(60) as i64 - 5,
                 })
                 .collect();
-            Column::Integers { values, missing: Some(missing) }
+            if percent == 0 || random.chance(80) {
+                return Column::Integers { values, missing: Some(missing) };
+            }
+            let cells = values.into_iter().zip(missing);
+            Column::Floats(cells.map(|(x, gone)| if gone { f64::NAN } else { x as f64 + 0.5 }).collect())
         }
         Column::Levels { codes, .. } => Column::Levels {
             codes: codes
@@ -143,7 +149,7 @@ fn change(random: &mut Random, column: &Column, kind: &Kind, percent: u64) -> Co
                     Some(_) => random.below(n_levels) as u32,
                 })
                 .collect(),
-            unseen: vec![],
+            unseen: if knows_all { vec![] } else { vec!["new".into(), "newer".into()] },
         },
     }
 }

@@ -160,10 +160,9 @@ fn calls_that_are_wrong_are_refused() {
     };
     for (params, name) in [
         (of(&[4], None), "required"),
-        (of(&[1, 1], None), "required"),
+        (of(&[0, usize::MAX], Some(&[1])), "required"),
         (of(&[], Some(&[0, usize::MAX])), "candidates"),
-        (of(&[], Some(&[2, 0, 2])), "candidates"),
-        (of(&[2], Some(&[0, 2])), "candidates"),
+        (of(&[1], Some(&[0, 4])), "candidates"),
     ] {
         let checked = checked(&params);
         let (budget, board, goal) = (checked.budget(), Board::new(), Goal::default());
@@ -175,6 +174,12 @@ fn calls_that_are_wrong_are_refused() {
         assert_eq!(refused(removed), name, "{params:?}");
         assert_eq!(refused(exhaust(&data, Some(&data), &checked, goal, None, &budget, &board)), name, "{params:?}");
     }
+    // Sets: twice is once, and what is required is no candidate.
+    let trees = |params: Params| {
+        let (listed, counts) = list(&data, &params, Order::Frontier, true);
+        (listed.into_iter().map(|tree| tree.features).collect::<Vec<_>>(), counts.built)
+    };
+    assert_eq!(trees(of(&[2, 2], Some(&[0, 2, 1, 0]))), trees(of(&[2], Some(&[0, 1]))));
     let checked = checked(&of(&[1], Some(&[0, 2])));
     let (budget, board) = (checked.budget(), Board::new());
     let renamed = data.select(&["a1", "a3", "a2", "a4"].map(String::from)).expect("names of columns");

@@ -55,8 +55,7 @@ fn rank(lattice: &Lattice, tree: &Tree, order: Order, r: Set, rest: Set) -> Vec<
                     *cases.entry(a).or_default() += split.masses.iter().sum::<f64>();
                 }
             }
-            // Ties as in the other order: the first column is the last to go.
-            let mut ranked: Vec<usize> = columns(rest).into_iter().rev().collect();
+            let mut ranked: Vec<usize> = columns(rest);
             ranked.sort_by(|a, b| cases[a].total_cmp(&cases[b])); // stable
             ranked
         }
