@@ -6,6 +6,7 @@ from typing import Any, Literal, final
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from typing_extensions import disjoint_base
 
 __version__: str
 
@@ -259,8 +260,40 @@ class GreedyResult:
     @property
     def seconds(self) -> float: ...
 
+# What searches that grow greedy trees have in common.
+@disjoint_base
+class _GreedySearch:
+    @property
+    def criterion(self) -> str: ...
+    @property
+    def min_cases(self) -> int: ...
+    @property
+    def min_branch(self) -> int | None: ...
+    @property
+    def min_leaf(self) -> int: ...
+    @property
+    def max_depth(self) -> int | None: ...
+    @property
+    def min_gain(self) -> float: ...
+    @property
+    def nominal_splits(self) -> str: ...
+    @property
+    def missing(self) -> str: ...
+    @property
+    def class_weight(self) -> str | dict[Any, float] | None: ...
+    @property
+    def costs(self) -> list[list[float]] | None: ...
+    @property
+    def unseen(self) -> str: ...
+    @property
+    def time_limit(self) -> float | None: ...
+    @property
+    def threads(self) -> int | None: ...
+    def cancel(self) -> None: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
+
 @final
-class GreedyTreeSearch:
+class GreedyTreeSearch(_GreedySearch):
     def __new__(
         cls,
         *,
@@ -280,36 +313,251 @@ class GreedyTreeSearch:
         threads: int | None = None,
     ) -> GreedyTreeSearch: ...
     @property
-    def criterion(self) -> str: ...
-    @property
-    def min_cases(self) -> int: ...
-    @property
-    def min_branch(self) -> int | None: ...
-    @property
-    def min_leaf(self) -> int: ...
-    @property
-    def max_depth(self) -> int | None: ...
-    @property
-    def min_gain(self) -> float: ...
-    @property
     def max_leaves(self) -> int | None: ...
-    @property
-    def nominal_splits(self) -> str: ...
-    @property
-    def missing(self) -> str: ...
-    @property
-    def class_weight(self) -> str | dict[Any, float] | None: ...
-    @property
-    def costs(self) -> list[list[float]] | None: ...
-    @property
-    def unseen(self) -> str: ...
-    @property
-    def time_limit(self) -> float | None: ...
-    @property
-    def threads(self) -> int | None: ...
     def run(self, data: Dataset, *, on_interrupt: Literal["raise", "return"] = "raise") -> GreedyResult: ...
-    def cancel(self) -> None: ...
-    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
+
+@final
+class SubsetProgress:
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def built(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def covered(self) -> float: ...
+    @property
+    def error(self) -> float | None: ...
+    @property
+    def lower_bound(self) -> float: ...
+
+@final
+class DistinctCounts:
+    @property
+    def built(self) -> int: ...
+    @property
+    def distinct(self) -> int: ...
+    @property
+    def overhead(self) -> float | None: ...
+    @property
+    def by_size(self) -> list[int]: ...
+    @property
+    def seconds(self) -> float: ...
+    @property
+    def status(self) -> _Status | None: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class Removal:
+    @property
+    def feature(self) -> str: ...
+    @property
+    def error(self) -> float: ...
+    def __eq__(self, other: object, /) -> bool: ...
+
+@final
+class SubsetResult:
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def tree(self) -> Tree: ...
+    @property
+    def error(self) -> float: ...
+    @property
+    def lower_bound(self) -> float: ...
+    @property
+    def gap(self) -> float: ...
+    @property
+    def status(self) -> _Status: ...
+    @property
+    def path(self) -> list[Removal]: ...
+    @property
+    def stats(self) -> dict[str, int]: ...
+    @property
+    def seconds(self) -> float: ...
+
+@final
+class DistinctTree:
+    @property
+    def features(self) -> tuple[str, ...]: ...
+    @property
+    def tree(self) -> Tree: ...
+
+@final
+class DistinctTrees:
+    @property
+    def counts(self) -> DistinctCounts: ...
+    @property
+    def status(self) -> _Status | None: ...
+    def close(self) -> None: ...
+    def __iter__(self) -> DistinctTrees: ...
+    def __next__(self) -> DistinctTree: ...
+    def __enter__(self) -> DistinctTrees: ...
+    def __exit__(self, *_error: object) -> None: ...
+
+# What searches over subsets of the features have in common.
+@disjoint_base
+class _SubsetSearch(_GreedySearch):
+    @property
+    def required(self) -> tuple[str, ...]: ...
+    @property
+    def candidates(self) -> tuple[str, ...] | None: ...
+    @property
+    def memory_limit(self) -> int | None: ...
+
+@final
+class DistinctTreeSearch(_SubsetSearch):
+    def __new__(
+        cls,
+        *,
+        required: str | Sequence[str] = (),
+        candidates: str | Sequence[str] | None = None,
+        order: Literal["frontier", "frontier_cases", "reverse", "fixed"] = "frontier",
+        ordered: bool = True,
+        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        min_cases: int = 2,
+        min_branch: int | None = None,
+        min_leaf: int = 1,
+        max_depth: int | None = None,
+        min_gain: float = 0.0,
+        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
+        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        costs: npt.ArrayLike | None = None,
+        unseen: Literal["majority", "missing", "error"] = "majority",
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        threads: int | None = None,
+    ) -> DistinctTreeSearch: ...
+    @property
+    def order(self) -> str: ...
+    @property
+    def ordered(self) -> bool: ...
+    def run(self, data: Dataset) -> DistinctTrees: ...
+    def count(
+        self,
+        data: Dataset,
+        *,
+        progress: Callable[[SubsetProgress], object] | None = None,
+        on_interrupt: Literal["raise", "return"] = "raise",
+    ) -> DistinctCounts: ...
+
+@final
+class AcceptableSubsetSearch(_SubsetSearch):
+    def __new__(
+        cls,
+        *,
+        required: str | Sequence[str] = (),
+        candidates: str | Sequence[str] | None = None,
+        delta: float = 0.0,
+        feature_penalty: float = 0.0,
+        error: Literal["search", "training", "pessimistic"] = "search",
+        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        min_cases: int = 2,
+        min_branch: int | None = None,
+        min_leaf: int = 1,
+        max_depth: int | None = None,
+        min_gain: float = 0.0,
+        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
+        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        costs: npt.ArrayLike | None = None,
+        unseen: Literal["majority", "missing", "error"] = "majority",
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        threads: int | None = None,
+    ) -> AcceptableSubsetSearch: ...
+    @property
+    def delta(self) -> float: ...
+    @property
+    def feature_penalty(self) -> float: ...
+    @property
+    def error(self) -> str: ...
+    def run(
+        self,
+        building: Dataset,
+        search: Dataset | None = None,
+        *,
+        progress: Callable[[SubsetProgress], object] | None = None,
+        on_interrupt: Literal["raise", "return"] = "raise",
+    ) -> SubsetResult: ...
+
+@final
+class BackwardEliminationSearch(_SubsetSearch):
+    def __new__(
+        cls,
+        *,
+        required: str | Sequence[str] = (),
+        candidates: str | Sequence[str] | None = None,
+        error: Literal["search", "training", "pessimistic"] = "search",
+        white_box: bool = True,
+        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        min_cases: int = 2,
+        min_branch: int | None = None,
+        min_leaf: int = 1,
+        max_depth: int | None = None,
+        min_gain: float = 0.0,
+        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
+        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        costs: npt.ArrayLike | None = None,
+        unseen: Literal["majority", "missing", "error"] = "majority",
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        threads: int | None = None,
+    ) -> BackwardEliminationSearch: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def white_box(self) -> bool: ...
+    def run(
+        self,
+        building: Dataset,
+        search: Dataset | None = None,
+        *,
+        progress: Callable[[SubsetProgress], object] | None = None,
+        on_interrupt: Literal["raise", "return"] = "raise",
+    ) -> SubsetResult: ...
+
+@final
+class ExhaustiveSubsetSearch(_SubsetSearch):
+    def __new__(
+        cls,
+        *,
+        required: str | Sequence[str] = (),
+        candidates: str | Sequence[str] | None = None,
+        feature_penalty: float = 0.0,
+        error: Literal["search", "training", "pessimistic"] = "search",
+        max_features: int | None = None,
+        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        min_cases: int = 2,
+        min_branch: int | None = None,
+        min_leaf: int = 1,
+        max_depth: int | None = None,
+        min_gain: float = 0.0,
+        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
+        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        costs: npt.ArrayLike | None = None,
+        unseen: Literal["majority", "missing", "error"] = "majority",
+        time_limit: float | None = None,
+        memory_limit: int | None = None,
+        threads: int | None = None,
+    ) -> ExhaustiveSubsetSearch: ...
+    @property
+    def feature_penalty(self) -> float: ...
+    @property
+    def error(self) -> str: ...
+    @property
+    def max_features(self) -> int | None: ...
+    def run(
+        self,
+        building: Dataset,
+        search: Dataset | None = None,
+        *,
+        progress: Callable[[SubsetProgress], object] | None = None,
+        on_interrupt: Literal["raise", "return"] = "raise",
+    ) -> SubsetResult: ...
 
 # For pickle.
 def _dataset_from_parts(encoded: Any, schema: str) -> Dataset: ...
@@ -322,4 +570,17 @@ def _result_from_parts(
     stats: dict[str, int],
 ) -> OptimalResult: ...
 def _greedy_result_from_parts(tree: str, status: str, seconds: float) -> GreedyResult: ...
+def _distinct_counts_from_parts(
+    numbers: tuple[int, int, float], by_size: list[int], status: str | None
+) -> DistinctCounts: ...
+def _removal_from_parts(feature: str, error: float) -> Removal: ...
+def _subset_result_from_parts(
+    tree: str,
+    features: list[str],
+    numbers: tuple[float, float, float, float],
+    status: str,
+    path: list[tuple[str, float]],
+    stats: dict[str, int],
+) -> SubsetResult: ...
+def _distinct_tree_from_json(tree: str) -> DistinctTree: ...
 def _schema_from_json(text: str) -> Schema: ...

@@ -1,6 +1,6 @@
 //! Arguments as Python has them: whole numbers of any size, one name or several.
 
-use pyo3::exceptions::PyOverflowError;
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 
 use crate::error::Error;
@@ -44,10 +44,23 @@ impl Whole {
 }
 
 /// One name, or several in order.
-#[derive(FromPyObject)]
 pub(super) enum Names {
     One(String),
     Several(Vec<String>),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Names {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(name) = object.extract() {
+            return Ok(Names::One(name));
+        }
+        object.extract().map(Names::Several).or_else(|_| {
+            let got = object.get_type().name()?;
+            Err(PyTypeError::new_err(format!("must be a name or a sequence of names, got {got}")))
+        })
+    }
 }
 
 impl Names {

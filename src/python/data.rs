@@ -441,12 +441,12 @@ impl PyDataset {
         Ok(Some(table_module(py)?.getattr("Target")?.call1(target)?))
     }
 
-    /// A table to search.
-    pub(super) fn to_search<'a>(data: &'a Bound<'_, PyAny>) -> PyResult<&'a Dataset> {
+    /// A table to search, given as the argument of this name.
+    pub(super) fn to_search<'a>(data: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a Dataset> {
         let Ok(data) = data.cast::<PyDataset>() else {
             let got = data.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
-                "`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
+                "`{name}` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, \"target\")"
             )));
         };
         Ok(&data.get().0)

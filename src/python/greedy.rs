@@ -1,57 +1,14 @@
 //! `GreedyTreeSearch` and `GreedyResult`.
 
-use numpy::{AllowTypeChange, PyArrayLike2};
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
+use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::Whole;
-use super::binarizer::{choice, name_of};
 use super::data::PyDataset;
-use super::keywords::{NewArguments, new_arguments, repr};
-use super::run::{OnInterrupt, Running, Signals};
-use super::schema::labels_to_list;
-use super::tree::{PyTree, UNSEEN, unseen_name};
-use crate::budget::Limits;
-use crate::data::Labels;
-use crate::error::Error;
-use crate::greedy::{Checked, ClassWeight, Criterion, Missing, NominalSplits, Params, search};
+use super::grower::{Keywords, PyGrower};
+use super::run::{OnInterrupt, Signals};
+use super::tree::PyTree;
+use crate::greedy::search;
 use crate::tree::Tree;
-
-const CRITERIA: [(&str, Criterion); 4] = [
-    ("information_gain", Criterion::InformationGain),
-    ("gain_ratio", Criterion::GainRatio),
-    ("gini", Criterion::Gini),
-    ("error", Criterion::Error),
-];
-const NOMINAL_SPLITS: [(&str, NominalSplits); 3] = [
-    ("multiway", NominalSplits::Multiway),
-    ("one_vs_rest", NominalSplits::OneVsRest),
-    ("subsets", NominalSplits::Subsets),
-];
-const MISSING: [(&str, Missing); 5] = [
-    ("fractional", Missing::Fractional),
-    ("drop", Missing::Drop),
-    ("mean", Missing::Mean),
-    ("class_mean", Missing::ClassMean),
-    ("level", Missing::Level),
-];
-const KEYWORDS: [&str; 14] = [
-    "criterion",
-    "min_cases",
-    "min_branch",
-    "min_leaf",
-    "max_depth",
-    "min_gain",
-    "max_leaves",
-    "nominal_splits",
-    "missing",
-    "class_weight",
-    "costs",
-    "unseen",
-    "time_limit",
-    "threads",
-];
 
 /// What a greedy search grew. Pickles.
 ///
@@ -166,117 +123,26 @@ pub(super) fn _greedy_result_from_parts(
 /// the first level. The tree does not depend on threads, run or platform. Trees are not pruned. Sources: Quinlan, *C4.5:
 /// programs for machine learning*, 1993; Breiman et al., *Classification and regression trees*, 1984; Ruggieri, *Complete
 /// search for feature selection in decision trees*, JMLR 2019, for what the order of splits guarantees.
-#[pyclass(frozen, module = "lattree", name = "GreedyTreeSearch")]
-pub struct PyGreedyTreeSearch {
-    /// Without the weights of named classes: their order is that of a table.
-    params: Checked,
-    weights: Option<Py<PyDict>>,
-    running: Running,
-}
+#[pyclass(frozen, extends = PyGrower, module = "lattree", name = "GreedyTreeSearch")]
+pub struct PyGreedyTreeSearch;
 
 #[pymethods]
 impl PyGreedyTreeSearch {
     #[new]
-    #[pyo3(signature = (*, criterion="information_gain", min_cases=Whole::from(2), min_branch=None, min_leaf=Whole::from(1), max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits="multiway", missing="fractional", class_weight=None, costs=None, unseen="majority", time_limit=None, threads=None))]
+    #[pyo3(signature = (**keywords))]
     #[pyo3(
         text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, threads=None)"
     )]
-    #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
-    fn new(
-        criterion: &str,
-        min_cases: Whole,
-        min_branch: Option<Whole>,
-        min_leaf: Whole,
-        max_depth: Option<Whole>,
-        min_gain: f64,
-        max_leaves: Option<Whole>,
-        nominal_splits: &str,
-        missing: &str,
-        class_weight: Option<&Bound<'_, PyAny>>,
-        costs: Option<&Bound<'_, PyAny>>,
-        unseen: &str,
-        time_limit: Option<f64>,
-        threads: Option<Whole>,
-    ) -> PyResult<Self> {
-        let (class_weight, weights) = class_weight.map_or(Ok((ClassWeight::Equal, None)), class_weight_of)?;
-        let params = Params {
-            criterion: choice("criterion", &CRITERIA, criterion)?,
-            min_cases: min_cases.at_least(1, "min_cases", "at least 1")?,
-            min_branch: min_branch.map(|n| n.at_least(1, "min_branch", "at least 1, or None")).transpose()?,
-            min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
-            max_depth: max_depth.map(|n| n.at_least(0, "max_depth", "at least 0, or None")).transpose()?,
-            min_gain,
-            max_leaves: max_leaves.map(|n| n.at_least(1, "max_leaves", "at least 1, or None")).transpose()?,
-            nominal_splits: choice("nominal_splits", &NOMINAL_SPLITS, nominal_splits)?,
-            missing: choice("missing", &MISSING, missing)?,
-            class_weight,
-            costs: costs.map(rows_of).transpose()?,
-            unseen: choice("unseen", &UNSEEN, unseen)?,
-            limits: Limits { seconds: time_limit, ..Limits::default() },
-            threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
-        };
-        Ok(PyGreedyTreeSearch { params: params.checked()?, weights, running: Running::default() })
+    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new(py, keywords);
+        let grower = PyGrower::new(&keywords, &["max_leaves"])?;
+        keywords.end()?;
+        Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))
     }
 
     #[getter]
-    fn criterion(&self) -> &'static str {
-        name_of(&CRITERIA, &self.get().criterion)
-    }
-    #[getter]
-    fn min_cases(&self) -> u64 {
-        self.get().min_cases
-    }
-    #[getter]
-    fn min_branch(&self) -> Option<u64> {
-        self.get().min_branch
-    }
-    #[getter]
-    fn min_leaf(&self) -> u64 {
-        self.get().min_leaf
-    }
-    #[getter]
-    fn max_depth(&self) -> Option<u64> {
-        self.get().max_depth
-    }
-    #[getter]
-    fn min_gain(&self) -> f64 {
-        self.get().min_gain
-    }
-    #[getter]
-    fn max_leaves(&self) -> Option<u64> {
-        self.get().max_leaves
-    }
-    #[getter]
-    fn nominal_splits(&self) -> &'static str {
-        name_of(&NOMINAL_SPLITS, &self.get().nominal_splits)
-    }
-    #[getter]
-    fn missing(&self) -> &'static str {
-        name_of(&MISSING, &self.get().missing)
-    }
-    #[getter]
-    fn class_weight<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(match (&self.weights, &self.get().class_weight) {
-            (Some(weights), _) => Some(weights.bind(py).copy()?.into_any()),
-            (None, ClassWeight::Balanced) => Some(PyString::new(py, BALANCED).into_any()),
-            _ => None,
-        })
-    }
-    #[getter]
-    fn costs(&self) -> Option<Vec<Vec<f64>>> {
-        self.get().costs.clone()
-    }
-    #[getter]
-    fn unseen(&self) -> &'static str {
-        unseen_name(self.get().unseen)
-    }
-    #[getter]
-    fn time_limit(&self) -> Option<f64> {
-        self.get().limits.seconds
-    }
-    #[getter]
-    fn threads(&self) -> Option<usize> {
-        self.get().threads
+    fn max_leaves(slf: &Bound<'_, Self>) -> Option<u64> {
+        slf.as_super().get().params.max_leaves
     }
 
     /// Grow a tree on a table.
@@ -302,96 +168,15 @@ impl PyGreedyTreeSearch {
     /// ParameterError
     ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
     #[pyo3(signature = (data, *, on_interrupt="raise"))]
-    fn run(&self, py: Python<'_>, data: &Bound<'_, PyAny>, on_interrupt: &str) -> PyResult<PyGreedyResult> {
+    fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>, on_interrupt: &str) -> PyResult<PyGreedyResult> {
+        let (py, grower) = (slf.py(), slf.as_super().get());
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        let data = PyDataset::to_search(data)?;
-        let params = self.params_for(py, data.schema().labels())?;
-        let signals = Signals::of(data, Some(self.params.threads_on(data)));
+        let data = PyDataset::to_search(data, "data")?;
+        let params = grower.params_for(py, data.schema().labels())?.checked()?;
+        let signals = Signals::of(data, Some(params.threads_on(data)));
         let work = |budget: &_| search(data, &params, budget);
-        let outcome = self.running.run(py, params.budget(), signals, None, on_interrupt, work)??;
+        let outcome = grower.running.run(py, params.budget(), signals, None, on_interrupt, work)??;
         let tree = Py::new(py, PyTree(outcome.tree))?;
         Ok(PyGreedyResult { tree, status: outcome.status.name().into(), seconds: outcome.seconds })
-    }
-
-    /// Stop all runs of this search that are under way, from any thread; each returns its tree so far, with
-    /// ``status == "interrupted"``.
-    fn cancel(&self) {
-        self.running.cancel();
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        repr(slf, &KEYWORDS)
-    }
-
-    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
-        new_arguments(slf, &KEYWORDS)
-    }
-}
-
-/// How many labels an error text lists.
-const SHOWN: usize = 10;
-
-impl PyGreedyTreeSearch {
-    fn get(&self) -> &Params {
-        self.params.params()
-    }
-
-    /// The parameters, with the weights of named classes in the order of a table's labels. A target without classes is
-    /// for the search to refuse.
-    fn params_for(&self, py: Python<'_>, labels: Option<&Labels>) -> PyResult<Checked> {
-        let (Some(weights), Some(_)) = (&self.weights, labels) else {
-            return Ok(self.params.clone());
-        };
-        let (weights, labels) = (weights.bind(py), labels_to_list(py, labels)?);
-        for label in weights.keys() {
-            if !labels.contains(&label)? {
-                let more = if labels.len() > SHOWN { " and more" } else { "" };
-                let expected = format!("weights of labels among {}{more}", labels.get_slice(0, SHOWN).repr()?);
-                let got = label.repr()?.extract()?;
-                return Err(Error::InvalidParameter { name: "class_weight", expected, got }.into());
-            }
-        }
-        let each = labels.iter().map(|label| weights.get_item(label)?.map_or(Ok(1.0), |weight| weight.extract()));
-        let class_weight = ClassWeight::Each(each.collect::<PyResult<_>>()?);
-        Ok(Params { class_weight, ..self.get().clone() }.checked()?)
-    }
-}
-
-const BALANCED: &str = "balanced";
-
-/// What `class_weight` says. The weights of named classes come as floats by label; they are checked here, since no table
-/// has given them an order yet.
-fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
-    let expected = "\"balanced\", a dict of labels and their weights, or None";
-    if let Ok(name) = given.cast::<PyString>() {
-        let got = name.repr()?.extract()?;
-        return match name == BALANCED {
-            true => Ok((ClassWeight::Balanced, None)),
-            false => Err(Error::InvalidParameter { name: "class_weight", expected: expected.into(), got }.into()),
-        };
-    }
-    let Ok(named) = given.cast::<PyMapping>() else {
-        let got = given.get_type().name()?;
-        return Err(PyTypeError::new_err(format!("`class_weight` must be {expected}, got {got}")));
-    };
-    let weights = PyDict::new(given.py());
-    let mut each = Vec::new();
-    for item in named.items()? {
-        let (label, weight) = item.extract::<(Bound<'_, PyAny>, f64)>()?;
-        weights.set_item(label, weight)?;
-        each.push(weight);
-    }
-    Params { class_weight: ClassWeight::Each(each), ..Params::default() }.checked()?;
-    Ok((ClassWeight::Equal, Some(weights.unbind())))
-}
-
-/// The rows of a matrix, in whatever form.
-fn rows_of(costs: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
-    match costs.extract::<PyArrayLike2<'_, f64, AllowTypeChange>>() {
-        Ok(costs) => Ok(costs.as_array().rows().into_iter().map(|row| row.to_vec()).collect()),
-        Err(_) => {
-            let expected = "a matrix of numbers, a row and a column per class, or None".into();
-            Err(Error::InvalidParameter { name: "costs", expected, got: costs.repr()?.extract()? }.into())
-        }
     }
 }

@@ -9,11 +9,15 @@ mod cells;
 mod data;
 mod error;
 mod greedy;
+mod grower;
 mod keywords;
 mod result;
 mod run;
 mod schema;
 mod search;
+mod stream;
+mod subset_result;
+mod subsets;
 mod tree;
 
 use pyo3::prelude::*;
@@ -31,12 +35,28 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::PyProgress>()?;
     module.add_class::<result::PyOptimalResult>()?;
     module.add_class::<search::PyOptimalTreeSearch>()?;
+    module.add_class::<grower::PyGrower>()?;
     module.add_class::<greedy::PyGreedyResult>()?;
     module.add_class::<greedy::PyGreedyTreeSearch>()?;
+    module.add_class::<subset_result::PySubsetProgress>()?;
+    module.add_class::<subset_result::PyDistinctCounts>()?;
+    module.add_class::<subset_result::PyRemoval>()?;
+    module.add_class::<subset_result::PySubsetResult>()?;
+    module.add_class::<stream::PyDistinctTree>()?;
+    module.add_class::<stream::PyDistinctTrees>()?;
+    module.add_class::<subsets::PySubsetSearch>()?;
+    module.add_class::<subsets::PyDistinctTreeSearch>()?;
+    module.add_class::<subsets::PyAcceptableSubsetSearch>()?;
+    module.add_class::<subsets::PyBackwardEliminationSearch>()?;
+    module.add_class::<subsets::PyExhaustiveSubsetSearch>()?;
     module.add_function(wrap_pyfunction!(schema::_schema_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(data::_dataset_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(result::_result_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(greedy::_greedy_result_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(subset_result::_distinct_counts_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(subset_result::_removal_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(subset_result::_subset_result_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::_distinct_tree_from_json, module)?)?;
     // PyO3 lists helpers for pickle there too; what is public stands in `lattree/__init__.py`.
     module.delattr("__all__")
 }

@@ -12,7 +12,7 @@ use crate::optimal::{Outcome, Progress};
 use crate::tree::{Test, Tree, test_words};
 
 /// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
-fn gap_of(objective: f64, lower_bound: f64) -> f64 {
+pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
     if objective > lower_bound { (objective - lower_bound) / objective } else { 0.0 }
 }
 

@@ -15,7 +15,7 @@ use crate::data::Dataset;
 use crate::threads;
 
 /// How often signals are looked for: Ctrl-C is answered within this time and that of a [`crate::budget::Ticker`].
-const POLL: Duration = Duration::from_millis(50);
+pub(super) const POLL: Duration = Duration::from_millis(50);
 /// How often progress is reported.
 const REPORT: Duration = Duration::from_millis(100);
 
@@ -40,9 +40,14 @@ impl OnInterrupt {
         match (raised, outcome) {
             (Some(error), _) if !keep(&error) => Err(error),
             (_, Some(value)) => Ok(value),
-            _ => Err(PyRuntimeError::new_err("internal error: the search panicked; please report it")),
+            _ => Err(panicked()),
         }
     }
+}
+
+/// What is raised where the core has a bug.
+pub(super) fn panicked() -> PyErr {
+    PyRuntimeError::new_err("internal error: the search panicked; please report it")
 }
 
 /// What is called about ten times a second while work goes on, on the thread that waits for it.
@@ -65,19 +70,23 @@ impl Running {
         work: impl FnOnce(&Budget) -> T + Send,
     ) -> PyResult<T> {
         let signals = signals.filter(|_| report.is_none());
-        let budget = Arc::new(match &signals {
+        let budget = self.add(match &signals {
             Some(signals) => signals.heard_by(py, budget)?,
             None => budget,
         });
-        {
-            let mut running = lock(&self.0);
-            running.retain(|budget| budget.strong_count() > 0);
-            running.push(Arc::downgrade(&budget));
-        }
         match signals {
             Some(signals) => signals.run(py, on_interrupt, || work(&budget)),
             None => interruptible(py, &budget, report, on_interrupt, || work(&budget)),
         }
+    }
+
+    /// Makes a budget one that [`Running::cancel`] reaches.
+    pub(super) fn add(&self, budget: Budget) -> Arc<Budget> {
+        let budget = Arc::new(budget);
+        let mut running = lock(&self.0);
+        running.retain(|budget| budget.strong_count() > 0);
+        running.push(Arc::downgrade(&budget));
+        budget
     }
 
     /// Stops them all.
@@ -164,7 +173,7 @@ impl Signals {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 

@@ -229,7 +229,7 @@ impl PyOptimalTreeSearch {
         if progress.is_some_and(|callback| !callback.is_callable()) {
             return Err(PyTypeError::new_err("`progress` must be callable or None"));
         }
-        let (data, params, board) = (PyDataset::to_search(data)?, &self.params, Board::new());
+        let (data, params, board) = (PyDataset::to_search(data, "data")?, &self.params, Board::new());
         let call =
             progress.map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
         let report = call.as_ref().map(|call| call as Report<'_>);

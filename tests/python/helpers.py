@@ -1,5 +1,7 @@
 """Short ways to what many tests do."""
 
+import itertools
+
 from lattree import Binarizer, Dataset, GreedyTreeSearch, OptimalTreeSearch, _table
 
 ALL = Binarizer(thresholds="all")
@@ -36,3 +38,9 @@ def text(tree):
 def questions(tree):
     """What a tree asks and predicts, without its masses."""
     return [(rule.conditions, rule.prediction) for rule in tree.rules()]
+
+
+def subsets(data):
+    """All subsets of the features of a table, by names in its order."""
+    names = data.schema.feature_names
+    return [s for size in range(len(names) + 1) for s in itertools.combinations(names, size)]

@@ -1,0 +1,278 @@
+//! What all searches that grow greedy trees have in common: their keywords, read, kept and shown again in one place.
+
+use numpy::{AllowTypeChange, PyArrayLike2};
+use pyo3::conversion::FromPyObjectOwned;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyMapping, PyString};
+
+use super::argument::Whole;
+use super::binarizer::{choice, name_of};
+use super::keywords::{NewArguments, new_arguments, repr};
+use super::run::Running;
+use super::schema::labels_to_list;
+use super::tree::{UNSEEN, unseen_name};
+use crate::budget::Limits;
+use crate::data::Labels;
+use crate::error::Error;
+use crate::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
+
+const CRITERIA: [(&str, Criterion); 4] = [
+    ("information_gain", Criterion::InformationGain),
+    ("gain_ratio", Criterion::GainRatio),
+    ("gini", Criterion::Gini),
+    ("error", Criterion::Error),
+];
+const NOMINAL_SPLITS: [(&str, NominalSplits); 3] = [
+    ("multiway", NominalSplits::Multiway),
+    ("one_vs_rest", NominalSplits::OneVsRest),
+    ("subsets", NominalSplits::Subsets),
+];
+const MISSING: [(&str, Missing); 5] = [
+    ("fractional", Missing::Fractional),
+    ("drop", Missing::Drop),
+    ("mean", Missing::Mean),
+    ("class_mean", Missing::ClassMean),
+    ("level", Missing::Level),
+];
+/// The keywords of all of them.
+const SHARED: [&str; 13] = [
+    "criterion",
+    "min_cases",
+    "min_branch",
+    "min_leaf",
+    "max_depth",
+    "min_gain",
+    "nominal_splits",
+    "missing",
+    "class_weight",
+    "costs",
+    "unseen",
+    "time_limit",
+    "threads",
+];
+
+/// The keywords of a call that are not read yet. Each is taken once, so that what is left is unknown.
+pub(super) struct Keywords<'py>(Bound<'py, PyDict>);
+
+impl<'py> Keywords<'py> {
+    pub(super) fn new(py: Python<'py>, given: Option<Bound<'py, PyDict>>) -> Self {
+        Keywords(given.unwrap_or_else(|| PyDict::new(py)))
+    }
+
+    pub(super) fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<Option<T>> {
+        let Some(value) = self.0.get_item(name)? else { return Ok(None) };
+        self.0.del_item(name)?;
+        let read = value.extract().map(Some).map_err(Into::into);
+        read.map_err(|error: PyErr| match error.is_instance_of::<PyTypeError>(value.py()) {
+            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py()))),
+            false => error,
+        })
+    }
+
+    pub(super) fn choice<T: Copy>(&self, name: &'static str, choices: &[(&str, T)], default: T) -> PyResult<T> {
+        self.get::<String>(name)?.map_or(Ok(default), |given| choice(name, choices, &given))
+    }
+
+    /// A whole number from 1 on.
+    fn whole(&self, name: &'static str, default: u64) -> PyResult<u64> {
+        Ok(self.get::<Whole>(name)?.map_or(Ok(default), |n| n.at_least(1, name, "at least 1"))?)
+    }
+
+    /// A whole number that may be `None`: no limit.
+    pub(super) fn limit<T>(&self, name: &'static str, least: T) -> PyResult<Option<T>>
+    where
+        T: Copy + PartialOrd + std::fmt::Display + TryFrom<i128>,
+    {
+        let given = self.get::<Option<Whole>>(name)?.flatten();
+        Ok(given.map(|n| n.at_least(least, name, &format!("at least {least}, or None"))).transpose()?)
+    }
+
+    /// Refuses what was not read.
+    pub(super) fn end(self) -> PyResult<()> {
+        self.0.keys().iter().next().map_or(Ok(()), |name| {
+            let known = "help() of the class lists those that it has";
+            Err(PyTypeError::new_err(format!("unexpected keyword argument {}; {known}", name.repr()?)))
+        })
+    }
+}
+
+/// What searches that grow greedy trees are made with.
+#[pyclass(frozen, subclass, module = "lattree._core", name = "_GreedySearch")]
+pub struct PyGrower {
+    /// Without the weights of named classes: their order is that of a table.
+    pub(super) params: Params,
+    weights: Option<Py<PyDict>>,
+    /// The keywords of the search, those of all aside.
+    own: &'static [&'static str],
+    pub(super) running: Running,
+}
+
+#[pymethods]
+impl PyGrower {
+    #[getter]
+    fn criterion(&self) -> &'static str {
+        name_of(&CRITERIA, &self.params.criterion)
+    }
+    #[getter]
+    fn min_cases(&self) -> u64 {
+        self.params.min_cases
+    }
+    #[getter]
+    fn min_branch(&self) -> Option<u64> {
+        self.params.min_branch
+    }
+    #[getter]
+    fn min_leaf(&self) -> u64 {
+        self.params.min_leaf
+    }
+    #[getter]
+    fn max_depth(&self) -> Option<u64> {
+        self.params.max_depth
+    }
+    #[getter]
+    fn min_gain(&self) -> f64 {
+        self.params.min_gain
+    }
+    #[getter]
+    fn nominal_splits(&self) -> &'static str {
+        name_of(&NOMINAL_SPLITS, &self.params.nominal_splits)
+    }
+    #[getter]
+    fn missing(&self) -> &'static str {
+        name_of(&MISSING, &self.params.missing)
+    }
+    #[getter]
+    fn class_weight<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        Ok(match (&self.weights, &self.params.class_weight) {
+            (Some(weights), _) => Some(weights.bind(py).copy()?.into_any()),
+            (None, ClassWeight::Balanced) => Some(PyString::new(py, BALANCED).into_any()),
+            _ => None,
+        })
+    }
+    #[getter]
+    fn costs(&self) -> Option<Vec<Vec<f64>>> {
+        self.params.costs.clone()
+    }
+    #[getter]
+    fn unseen(&self) -> &'static str {
+        unseen_name(self.params.unseen)
+    }
+    #[getter]
+    fn time_limit(&self) -> Option<f64> {
+        self.params.limits.seconds
+    }
+    #[getter]
+    fn threads(&self) -> Option<usize> {
+        self.params.threads
+    }
+
+    /// Stop all runs of this search that are under way, from any thread; each ends with what it has, and with
+    /// ``status == "interrupted"``.
+    fn cancel(&self) {
+        self.running.cancel();
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        repr(slf, &slf.get().names())
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
+        new_arguments(slf, &slf.get().names())
+    }
+}
+
+/// How many labels an error text lists.
+const SHOWN: usize = 10;
+
+impl PyGrower {
+    /// Takes the keywords of all searches, and `max_leaves`: only its checks can say why most of them refuse it.
+    pub(super) fn new(keywords: &Keywords<'_>, own: &'static [&'static str]) -> PyResult<Self> {
+        let default = Params::default();
+        let class_weight = keywords.get::<Option<Bound<'_, PyAny>>>("class_weight")?.flatten();
+        let (class_weight, weights) =
+            class_weight.as_ref().map_or(Ok((default.class_weight, None)), class_weight_of)?;
+        let costs = keywords.get::<Option<Bound<'_, PyAny>>>("costs")?.flatten();
+        let params = Params {
+            criterion: keywords.choice("criterion", &CRITERIA, default.criterion)?,
+            min_cases: keywords.whole("min_cases", default.min_cases)?,
+            min_branch: keywords.limit("min_branch", 1)?,
+            min_leaf: keywords.whole("min_leaf", default.min_leaf)?,
+            max_depth: keywords.limit("max_depth", 0)?,
+            min_gain: keywords.get("min_gain")?.unwrap_or(default.min_gain),
+            max_leaves: keywords.limit("max_leaves", 1)?,
+            nominal_splits: keywords.choice("nominal_splits", &NOMINAL_SPLITS, default.nominal_splits)?,
+            missing: keywords.choice("missing", &MISSING, default.missing)?,
+            class_weight,
+            costs: costs.as_ref().map(rows_of).transpose()?,
+            unseen: keywords.choice("unseen", &UNSEEN, default.unseen)?,
+            limits: Limits { seconds: keywords.get::<Option<f64>>("time_limit")?.flatten(), ..default.limits },
+            threads: keywords.limit("threads", 1)?,
+        };
+        params.clone().checked()?;
+        Ok(PyGrower { params, weights, own, running: Running::default() })
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.own.iter().chain(&SHARED).copied().collect()
+    }
+
+    /// The parameters, with the weights of named classes in the order of a table's labels. A target without classes is
+    /// for the search to refuse.
+    pub(super) fn params_for(&self, py: Python<'_>, labels: Option<&Labels>) -> PyResult<Params> {
+        let (Some(weights), Some(_)) = (&self.weights, labels) else {
+            return Ok(self.params.clone());
+        };
+        let (weights, labels) = (weights.bind(py), labels_to_list(py, labels)?);
+        for label in weights.keys() {
+            if !labels.contains(&label)? {
+                let more = if labels.len() > SHOWN { " and more" } else { "" };
+                let expected = format!("weights of labels among {}{more}", labels.get_slice(0, SHOWN).repr()?);
+                let got = label.repr()?.extract()?;
+                return Err(Error::InvalidParameter { name: "class_weight", expected, got }.into());
+            }
+        }
+        let each = labels.iter().map(|label| weights.get_item(label)?.map_or(Ok(1.0), |weight| weight.extract()));
+        let class_weight = ClassWeight::Each(each.collect::<PyResult<_>>()?);
+        Ok(Params { class_weight, ..self.params.clone() })
+    }
+}
+
+const BALANCED: &str = "balanced";
+
+/// What `class_weight` says. The weights of named classes come as floats by label; they are checked here, since no table
+/// has given them an order yet.
+fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
+    let expected = "\"balanced\", a dict of labels and their weights, or None";
+    if let Ok(name) = given.cast::<PyString>() {
+        let got = name.repr()?.extract()?;
+        return match name == BALANCED {
+            true => Ok((ClassWeight::Balanced, None)),
+            false => Err(Error::InvalidParameter { name: "class_weight", expected: expected.into(), got }.into()),
+        };
+    }
+    let Ok(named) = given.cast::<PyMapping>() else {
+        let got = given.get_type().name()?;
+        return Err(PyTypeError::new_err(format!("`class_weight` must be {expected}, got {got}")));
+    };
+    let weights = PyDict::new(given.py());
+    let mut each = Vec::new();
+    for item in named.items()? {
+        let (label, weight) = item.extract::<(Bound<'_, PyAny>, f64)>()?;
+        weights.set_item(label, weight)?;
+        each.push(weight);
+    }
+    Params { class_weight: ClassWeight::Each(each), ..Params::default() }.checked()?;
+    Ok((ClassWeight::Equal, Some(weights.unbind())))
+}
+
+/// The rows of a matrix, in whatever form.
+fn rows_of(costs: &Bound<'_, PyAny>) -> PyResult<Vec<Vec<f64>>> {
+    match costs.extract::<PyArrayLike2<'_, f64, AllowTypeChange>>() {
+        Ok(costs) => Ok(costs.as_array().rows().into_iter().map(|row| row.to_vec()).collect()),
+        Err(_) => {
+            let expected = "a matrix of numbers, a row and a column per class, or None".into();
+            Err(Error::InvalidParameter { name: "costs", expected, got: costs.repr()?.extract()? }.into())
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! `DistinctTrees` and `DistinctTree`: trees from a search on a thread of its own, as fast as they are asked for.
+//!
+//! The thread fills a queue of bounded length and waits while it is full, so that memory does not grow with the trees that
+//! nobody has taken. It never touches Python; who waits for it looks for signals.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyTuple;
+
+use super::run::{POLL, lock, panicked};
+use super::subset_result::{PyDistinctCounts, reduced};
+use super::tree::PyTree;
+use crate::budget::{Budget, Status};
+use crate::data::{Dataset, Schema};
+use crate::error::{Error, Result};
+use crate::subsets::{Board, Checked, Counts, DistinctTree, Order, distinct};
+use crate::tree::Tree;
+
+/// A tree that some subset of the features leads to. Pickles.
+///
+/// Attributes
+/// ----------
+/// features : tuple of str
+///     The features it uses, in the order of the table. No two trees of a search use the same.
+/// tree : Tree
+///     The tree itself, made when it is first asked for: what costs time is to ask for every one.
+#[pyclass(frozen, module = "lattree", name = "DistinctTree")]
+pub struct PyDistinctTree {
+    /// `None` after a pickle, where the tree is there.
+    grown: Option<(DistinctTree, Arc<Schema>)>,
+    tree: PyOnceLock<Py<PyTree>>,
+}
+
+#[pymethods]
+impl PyDistinctTree {
+    #[getter]
+    fn features<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        match &self.grown {
+            Some((grown, schema)) => PyTuple::new(py, grown.features.iter().map(|&f| schema.features[f].name.as_str())),
+            None => {
+                let tree = &self.tree(py)?.get().0;
+                PyTuple::new(py, tree.features().iter().map(|&f| tree.schema().features[f as usize].name.as_str()))
+            }
+        }
+    }
+    #[getter]
+    fn tree<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTree>> {
+        let make = || {
+            let (grown, _) = self.grown.as_ref().expect("what was not grown here has its tree");
+            Py::new(py, PyTree(grown.tree()))
+        };
+        Ok(self.tree.get_or_try_init(py, make)?.bind(py))
+    }
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let text = self.tree(py)?.get().0.to_text(Some(5));
+        Ok(format!("DistinctTree: features {}\n{text}", self.features(py)?.repr()?))
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        reduced(py, "_distinct_tree_from_json", (self.tree(py)?.get().0.to_json(),))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _distinct_tree_from_json(py: Python<'_>, tree: &str) -> PyResult<PyDistinctTree> {
+    let kept = PyOnceLock::new();
+    kept.get_or_try_init(py, || Py::new(py, PyTree(Tree::from_json(tree)?)))?;
+    Ok(PyDistinctTree { grown: None, tree: kept })
+}
+
+/// How a search ended.
+enum End {
+    Counted(Counts),
+    Failed(Error),
+    Panicked,
+}
+
+#[derive(Default)]
+struct State {
+    trees: VecDeque<DistinctTree>,
+    /// Of all trees that were listed, how many use 0, 1, 2, ... features.
+    by_size: Vec<u64>,
+    /// Nobody will take any more trees.
+    closed: bool,
+    /// Nobody took all trees.
+    cut: bool,
+    end: Option<End>,
+}
+
+/// The queue between the search and who takes its trees.
+#[derive(Default)]
+struct Queue {
+    state: Mutex<State>,
+    /// There is a tree, or the end.
+    filled: Condvar,
+    /// There is room for trees again, or nobody takes them.
+    room: Condvar,
+}
+
+/// The most trees that wait to be taken.
+const ROOM: usize = 1024;
+
+impl Queue {
+    /// Adds a tree when there is room. False: no more are wanted.
+    fn push(&self, tree: DistinctTree, budget: &Budget) -> bool {
+        let mut state = lock(&self.state);
+        if state.trees.len() >= ROOM {
+            // Down to a half: otherwise the two threads would wake each other at every tree.
+            while state.trees.len() > ROOM / 2 && !state.closed {
+                if budget.check().is_err() {
+                    return false;
+                }
+                state = wait(&self.room, state);
+            }
+        }
+        if state.closed {
+            return false;
+        }
+        let size = tree.features.len();
+        if state.by_size.len() <= size {
+            state.by_size.resize(size + 1, 0);
+        }
+        state.by_size[size] += 1;
+        state.trees.push_back(tree);
+        if state.trees.len() == 1 {
+            self.filled.notify_all();
+        }
+        true
+    }
+
+    fn end(&self, end: End) {
+        lock(&self.state).end = Some(end);
+        self.filled.notify_all();
+    }
+
+    /// The first tree, if there is one; whether there may be more.
+    fn pop(&self) -> (Option<DistinctTree>, bool) {
+        let mut state = lock(&self.state);
+        let tree = state.trees.pop_front();
+        if state.trees.len() == ROOM / 2 {
+            self.room.notify_all();
+        }
+        (tree, !state.closed && state.end.is_none())
+    }
+
+    /// Waits for a tree or the end, but not long.
+    fn wait(&self) {
+        let state = lock(&self.state);
+        if state.trees.is_empty() && state.end.is_none() && !state.closed {
+            drop(wait(&self.filled, state));
+        }
+    }
+}
+
+fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+    condition.wait_timeout(state, POLL).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+}
+
+/// The distinct trees of a table, one after the other: an iterator, and a context manager that closes it.
+///
+/// A thread looks for them and waits while more than a thousand are not taken, so memory stays bounded however many there
+/// are. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
+/// limit: then the iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree
+/// closes it and raises KeyboardInterrupt.
+#[pyclass(frozen, module = "lattree", name = "DistinctTrees")]
+pub struct PyDistinctTrees {
+    queue: Arc<Queue>,
+    budget: Arc<Budget>,
+    board: Arc<Board>,
+    schema: Arc<Schema>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    process: u32,
+}
+
+#[pymethods]
+impl PyDistinctTrees {
+    fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyDistinctTree>> {
+        loop {
+            match self.queue.pop() {
+                (Some(tree), _) => {
+                    let grown = Some((tree, self.schema.clone()));
+                    return Ok(Some(PyDistinctTree { grown, tree: PyOnceLock::new() }));
+                }
+                (None, false) => return self.finish(py).map(|()| None),
+                (None, true) => self.wait(py)?,
+            }
+        }
+    }
+
+    fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_error))]
+    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) {
+        self.close(py);
+    }
+
+    /// Stop the search, and forget the trees that were not taken. Iteration then ends; closing again does nothing.
+    fn close(&self, py: Python<'_>) {
+        {
+            let mut state = lock(&self.queue.state);
+            state.cut |= state.end.is_none() || !state.trees.is_empty();
+            state.closed = true;
+            state.trees.clear();
+        }
+        self.budget.cancel();
+        self.queue.room.notify_all();
+        self.join(py);
+    }
+
+    /// How many trees there are so far, as DistinctCounts. While the search goes on it is ahead of the iteration, by the
+    /// trees that were not taken.
+    #[getter]
+    fn counts(&self) -> PyDistinctCounts {
+        let state = lock(&self.queue.state);
+        if let Some(End::Counted(counts)) = &state.end {
+            return PyDistinctCounts { status: Self::status_of(&state), ..counts.clone().into() };
+        }
+        let (progress, distinct) = (self.board.progress(&self.budget), state.by_size.iter().sum());
+        PyDistinctCounts {
+            built: progress.built.max(distinct),
+            distinct,
+            by_size: state.by_size.clone(),
+            seconds: progress.seconds,
+            status: None,
+        }
+    }
+
+    /// None while there may be more trees; then "complete", or what ended the search or the iteration before: "time_limit",
+    /// "memory_limit" or "interrupted".
+    #[getter]
+    fn status(&self) -> Option<String> {
+        Self::status_of(&lock(&self.queue.state))
+    }
+
+    fn __repr__(&self) -> String {
+        let counts = self.counts();
+        let status = counts.status.unwrap_or("running".into());
+        format!("<DistinctTrees: {status}, {} so far>", counts.distinct)
+    }
+}
+
+impl PyDistinctTrees {
+    /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here.
+    pub(super) fn start(
+        py: Python<'_>,
+        data: Dataset,
+        checked: Checked,
+        order: Order,
+        ordered: bool,
+        budget: Arc<Budget>,
+    ) -> PyResult<Self> {
+        let (queue, board, schema) = (Arc::new(Queue::default()), Arc::new(Board::new()), data.schema().clone());
+        let search = {
+            let (queue, budget, board) = (queue.clone(), budget.clone(), board.clone());
+            move || {
+                let mut refused = false;
+                let mut visit = |tree| {
+                    refused |= !queue.push(tree, &budget);
+                    !refused
+                };
+                let work = || distinct(&data, &checked, order, ordered, &budget, &board, &mut visit);
+                let counts = catch_unwind(AssertUnwindSafe(work));
+                queue.end(End::of(counts, refused, &budget));
+            }
+        };
+        let thread = std::thread::Builder::new().name("lattree distinct".into()).spawn(search)?;
+        let trees = PyDistinctTrees {
+            queue,
+            budget,
+            board,
+            schema,
+            thread: Mutex::new(Some(thread)),
+            process: std::process::id(),
+        };
+        while !trees.has_begun() {
+            trees.wait(py)?;
+        }
+        let counted = matches!(lock(&trees.queue.state).end, None | Some(End::Counted(_)));
+        if counted { Ok(trees) } else { trees.finish(py).map(|()| trees) }
+    }
+
+    fn has_begun(&self) -> bool {
+        let state = lock(&self.queue.state);
+        !state.trees.is_empty() || state.end.is_some() || self.board.progress(&self.budget).built > 0
+    }
+
+    /// Waits a little, and looks for signals.
+    fn wait(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() != self.process {
+            return Err(PyRuntimeError::new_err("these trees come from a thread that a forked process does not have"));
+        }
+        py.detach(|| self.queue.wait());
+        py.check_signals().inspect_err(|_| self.close(py))
+    }
+
+    /// Ends the iteration: raises what the search has failed with.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        self.join(py);
+        match &lock(&self.queue.state).end {
+            Some(End::Failed(error)) => Err(error.clone().into()),
+            Some(End::Panicked) => Err(panicked()),
+            _ => Ok(()),
+        }
+    }
+
+    fn join(&self, py: Python<'_>) {
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
+            // A panic was caught within.
+            let _ = py.detach(|| thread.join());
+        }
+    }
+
+    fn status_of(state: &State) -> Option<String> {
+        match &state.end {
+            Some(End::Counted(counts)) if state.trees.is_empty() => {
+                let all = counts.status != Status::Complete || !state.cut;
+                Some(if all { counts.status } else { Status::Interrupted }.name().into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Drop for PyDistinctTrees {
+    fn drop(&mut self) {
+        if std::process::id() == self.process {
+            Python::try_attach(|py| self.close(py));
+        }
+    }
+}
+
+impl End {
+    /// `refused`: nobody took a tree, because of a limit or because the iterator was closed.
+    fn of(counts: std::thread::Result<Result<Counts>>, refused: bool, budget: &Budget) -> Self {
+        match counts {
+            Ok(Ok(counts)) if refused => {
+                let status = budget.check().err().map_or(Status::Interrupted, Status::from);
+                End::Counted(Counts { status, ..counts })
+            }
+            Ok(Ok(counts)) => End::Counted(counts),
+            Ok(Err(error)) => End::Failed(error),
+            Err(_) => End::Panicked,
+        }
+    }
+}

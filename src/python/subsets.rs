@@ -1,0 +1,515 @@
+//! `DistinctTreeSearch`, `AcceptableSubsetSearch`, `BackwardEliminationSearch` and `ExhaustiveSubsetSearch`.
+
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
+
+use super::argument::Names;
+use super::binarizer::name_of;
+use super::data::PyDataset;
+use super::grower::{Keywords, PyGrower};
+use super::run::{OnInterrupt, Report};
+use super::stream::PyDistinctTrees;
+use super::subset_result::{PyDistinctCounts, PySubsetProgress, PySubsetResult};
+use crate::budget::Budget;
+use crate::data::Dataset;
+use crate::subsets::{Board, Checked, Estimator, Goal, Order, Outcome, Params, acceptable, count, eliminate, exhaust};
+
+const ORDERS: [(&str, Order); 4] = [
+    ("frontier", Order::Frontier),
+    ("frontier_cases", Order::FrontierCases),
+    ("reverse", Order::Reverse),
+    ("fixed", Order::Fixed),
+];
+const ESTIMATORS: [(&str, Estimator); 3] =
+    [("search", Estimator::Search), ("training", Estimator::Training), ("pessimistic", Estimator::Pessimistic)];
+
+/// What searches over subsets of the features are made with, beside what the trees are.
+#[pyclass(frozen, subclass, extends = PyGrower, module = "lattree._core", name = "_SubsetSearch")]
+pub struct PySubsetSearch {
+    required: Vec<String>,
+    candidates: Option<Vec<String>>,
+}
+
+#[pymethods]
+impl PySubsetSearch {
+    #[getter]
+    fn required<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        PyTuple::new(py, &self.required)
+    }
+    #[getter]
+    fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
+        self.candidates.as_ref().map(|names| PyTuple::new(py, names)).transpose()
+    }
+    #[getter]
+    fn memory_limit(slf: &Bound<'_, Self>) -> Option<u64> {
+        slf.as_super().get().params.limits.memory
+    }
+}
+
+impl PySubsetSearch {
+    /// Takes the last keywords, those of all searches over subsets. `own` names all but those of all greedy searches.
+    fn init(keywords: Keywords<'_>, own: &'static [&'static str]) -> PyResult<PyClassInitializer<Self>> {
+        let required = keywords.get::<Names>("required")?.map_or_else(Vec::new, Names::list);
+        let candidates = keywords.get::<Option<Names>>("candidates")?.flatten().map(Names::list);
+        let mut grower = PyGrower::new(&keywords, own)?;
+        grower.params.limits.memory = keywords.limit("memory_limit", 0)?;
+        keywords.end()?;
+        Params { greedy: grower.params.clone(), ..Params::default() }.checked()?;
+        Ok(PyClassInitializer::from(grower).add_subclass(PySubsetSearch { required, candidates }))
+    }
+
+    /// The parameters for a table: names of its columns and labels have become positions.
+    fn checked(slf: &Bound<'_, Self>, data: &Dataset) -> PyResult<Checked> {
+        let (schema, this) = (data.schema(), slf.get());
+        let positions = |names: &Vec<String>| names.iter().map(|name| schema.feature_index(name)).collect();
+        let required = positions(&this.required)?;
+        let candidates = this.candidates.as_ref().map(positions).transpose()?;
+        let greedy = slf.as_super().get().params_for(slf.py(), schema.labels())?;
+        Ok(Params { greedy, required, candidates }.checked()?)
+    }
+
+    /// Runs `work` on a thread of its own, with reports of what it says on its board.
+    fn run<T: Send>(
+        slf: &Bound<'_, Self>,
+        data: &Dataset,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+        work: impl FnOnce(&Checked, &Budget, &Board) -> crate::Result<T> + Send,
+    ) -> PyResult<T> {
+        let on_interrupt = OnInterrupt::named(on_interrupt)?;
+        if progress.is_some_and(|callback| !callback.is_callable()) {
+            return Err(PyTypeError::new_err("`progress` must be callable or None"));
+        }
+        let (checked, board) = (Self::checked(slf, data)?, Board::new());
+        let report = |callback: &Bound<'_, PyAny>, budget: &Budget| {
+            callback.call1((PySubsetProgress(board.progress(budget)),)).map(drop)
+        };
+        let call = progress.map(|callback| move |budget: &Budget| report(callback, budget));
+        let report = call.as_ref().map(|call| call as Report<'_>);
+        let work = |budget: &Budget| work(&checked, budget, &board);
+        let running = &slf.as_super().get().running;
+        Ok(running.run(slf.py(), checked.budget(), None, report, on_interrupt, work)??)
+    }
+
+    /// As [`PySubsetSearch::run`], for a search that has a set to estimate errors on.
+    fn select(
+        slf: &Bound<'_, Self>,
+        (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+        feature_penalty: f64,
+        work: impl FnOnce(&Dataset, Option<&Dataset>, &Checked, &Budget, &Board) -> crate::Result<Outcome> + Send,
+    ) -> PyResult<PySubsetResult> {
+        let building = PyDataset::to_search(building, "building")?;
+        let search = search.map(|search| PyDataset::to_search(search, "search")).transpose()?;
+        let work = |checked: &Checked, budget: &Budget, board: &Board| work(building, search, checked, budget, board);
+        let outcome = Self::run(slf, building, progress, on_interrupt, work)?;
+        PySubsetResult::new(slf.py(), outcome, feature_penalty)
+    }
+}
+
+/// List all distinct trees that greedy growth leads to over the subsets of the features, each once.
+///
+/// Many subsets lead to the same tree: a feature that a tree does not use can be taken away for nothing. A tree is listed
+/// if it uses all features that are required.
+///
+/// Parameters
+/// ----------
+/// required : str or sequence of str, default=()
+///     Features that are in every subset; only trees that use them all are listed.
+/// candidates : str or sequence of str, or None, default=None
+///     Features that may be in a subset beside those; None: all others.
+/// order : {"frontier", "frontier_cases", "reverse", "fixed"}, default="frontier"
+///     In which order the features of a tree are taken away. The trees are the same; their order and what it takes are
+///     not. "frontier": by how many features hang on each, which builds next to no tree twice. "frontier_cases": by the
+///     cases at the nodes that each splits. "reverse": "frontier" from its end. "fixed": by position, from the last.
+/// ordered : bool, default=True
+///     Whether :meth:`run` gives the trees in an order that does not depend on threads. False: as they come, which may be
+///     faster.
+/// memory_limit : int or None, default=None
+///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
+///     quarter of the machine's memory (1 GiB where that is not known).
+///
+/// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
+/// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
+///
+/// Notes
+/// -----
+/// There may be very many trees: up to 2 to the number of features. Source: Ruggieri, *Complete search for feature
+/// selection in decision trees*, JMLR 2019, algorithm 2; "frontier" is its definitions 8 and 9.
+#[pyclass(frozen, extends = PySubsetSearch, module = "lattree", name = "DistinctTreeSearch")]
+pub struct PyDistinctTreeSearch {
+    order: Order,
+    #[pyo3(get)]
+    ordered: bool,
+}
+
+#[pymethods]
+impl PyDistinctTreeSearch {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    #[pyo3(
+        text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+    )]
+    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new(py, keywords);
+        let order = keywords.choice("order", &ORDERS, Order::default())?;
+        let ordered = keywords.get("ordered")?.unwrap_or(true);
+        let base = PySubsetSearch::init(keywords, &["required", "candidates", "order", "ordered", "memory_limit"])?;
+        Ok(base.add_subclass(PyDistinctTreeSearch { order, ordered }))
+    }
+
+    #[getter]
+    fn order(&self) -> &'static str {
+        name_of(&ORDERS, &self.order)
+    }
+
+    /// Look for the trees on a thread of its own, and give them one by one.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : Dataset
+    ///     With a target of classes.
+    ///
+    /// Returns
+    /// -------
+    /// DistinctTrees
+    ///     An iterator over :class:`DistinctTree`.
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     `required` or `candidates` name what is no column, the target has no classes, no row is present, or a level is
+    ///     unseen by the schema.
+    /// ParameterError
+    ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
+    fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<PyDistinctTrees> {
+        let (data, this, base) = (PyDataset::to_search(data, "data")?, slf.get(), slf.as_super());
+        let checked = PySubsetSearch::checked(base, data)?;
+        let budget = base.as_super().get().running.add(checked.budget());
+        PyDistinctTrees::start(slf.py(), data.clone(), checked, this.order, this.ordered, budget)
+    }
+
+    /// Count the trees.
+    ///
+    /// Parameters
+    /// ----------
+    /// data : Dataset
+    ///     With a target of classes.
+    /// progress : callable or None, default=None
+    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
+    ///     search and is raised here.
+    /// on_interrupt : {"raise", "return"}, default="raise"
+    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the counts so far with
+    ///     ``status == "interrupted"``.
+    ///
+    /// Returns
+    /// -------
+    /// DistinctCounts
+    ///
+    /// Raises
+    /// ------
+    /// DataError, ParameterError
+    ///     As in :meth:`run`.
+    #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
+    fn count(
+        slf: &Bound<'_, Self>,
+        data: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<PyDistinctCounts> {
+        let (data, order) = (PyDataset::to_search(data, "data")?, slf.get().order);
+        let work = |checked: &Checked, budget: &Budget, board: &Board| count(data, checked, order, budget, board);
+        Ok(PySubsetSearch::run(slf.as_super(), data, progress, on_interrupt, work)?.into())
+    }
+}
+
+/// Find a subset of the features whose tree has an error within `delta` of the least of all subsets, and prove it.
+///
+/// The error is estimated, and the estimate is what is least: by default it is that for the cases of a second table.
+///
+/// Parameters
+/// ----------
+/// required : str or sequence of str, default=()
+///     Features that are in every subset.
+/// candidates : str or sequence of str, or None, default=None
+///     Features that may be in a subset beside those; None: all others.
+/// delta : float, default=0
+///     How far from the least error, and penalty, that of the subset may be, as a fraction of all cases; finite, >= 0.
+/// feature_penalty : float, default=0
+///     What each feature that the tree uses adds to its error, as such a fraction; finite, >= 0.
+/// error : {"search", "training", "pessimistic"}, default="search"
+///     "search": the error of the predictions for the search set that :meth:`run` is given; with `costs`, what they cost.
+///     "training": that for the cases the tree is grown on. "pessimistic": C4.5's estimate from the training cases of its
+///     leaves, the upper limit of a confidence interval of 25 %.
+/// memory_limit : int or None, default=None
+///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
+///     quarter of the machine's memory (1 GiB where that is not known).
+///
+/// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
+/// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
+///
+/// Notes
+/// -----
+/// Backward elimination comes first, so that a limit gives at least what that leads to. An error that is least on one
+/// search set is an optimistic estimate for other rows: keep a third part of the rows for that. Source: Ruggieri,
+/// *Complete search for feature selection in decision trees*, JMLR 2019, algorithms 3 and 4.
+#[pyclass(frozen, extends = PySubsetSearch, module = "lattree", name = "AcceptableSubsetSearch")]
+pub struct PyAcceptableSubsetSearch(Goal);
+
+#[pymethods]
+impl PyAcceptableSubsetSearch {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    #[pyo3(
+        text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+    )]
+    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new(py, keywords);
+        let delta = keywords.get("delta")?.unwrap_or(0.0);
+        let goal = goal(&keywords, delta)?;
+        let own = &["required", "candidates", "delta", "feature_penalty", "error", "memory_limit"];
+        Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyAcceptableSubsetSearch(goal)))
+    }
+
+    #[getter]
+    fn delta(&self) -> f64 {
+        self.0.delta
+    }
+    #[getter]
+    fn feature_penalty(&self) -> f64 {
+        self.0.feature_penalty
+    }
+    #[getter]
+    fn error(&self) -> &'static str {
+        name_of(&ESTIMATORS, &self.0.error)
+    }
+
+    /// Search the subsets of the features of a table.
+    ///
+    /// May be called again, and from several threads at once. The interpreter is free meanwhile.
+    ///
+    /// Parameters
+    /// ----------
+    /// building : Dataset
+    ///     The cases that trees are grown on, with a target of classes.
+    /// search : Dataset or None, default=None
+    ///     The cases that errors are estimated on, for ``error="search"``; of the same schema, as parts of one table are.
+    /// progress : callable or None, default=None
+    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
+    ///     search and is raised here.
+    /// on_interrupt : {"raise", "return"}, default="raise"
+    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best subset so far with
+    ///     ``status == "interrupted"``.
+    ///
+    /// Returns
+    /// -------
+    /// SubsetResult
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     `required` or `candidates` name what is no column, the target has no classes, no row is present, a level is
+    ///     unseen by the schema, or the search set has another schema.
+    /// ParameterError
+    ///     There is no search set to estimate errors on, `class_weight` names a label that is none, or `costs` has not one
+    ///     row and one column per class.
+    #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
+    fn run(
+        slf: &Bound<'_, Self>,
+        building: &Bound<'_, PyAny>,
+        search: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<PySubsetResult> {
+        let goal = slf.get().0;
+        let (base, penalty) = (slf.as_super(), goal.feature_penalty);
+        PySubsetSearch::select(
+            base,
+            (building, search),
+            progress,
+            on_interrupt,
+            penalty,
+            |b, s, checked, budget, board| acceptable(b, s, checked, goal, budget, board),
+        )
+    }
+}
+
+/// Select features by sequential backward elimination: take away the one whose absence leaves the smallest error, until
+/// that error would grow.
+///
+/// Of equal errors a feature that the tree does not use goes first, then the first one of the table.
+///
+/// Parameters
+/// ----------
+/// required : str or sequence of str, default=()
+///     Features that are in every subset.
+/// candidates : str or sequence of str, or None, default=None
+///     Features that may be in a subset beside those; None: all others.
+/// error : {"search", "training", "pessimistic"}, default="search"
+///     How errors are estimated: as in :class:`AcceptableSubsetSearch`.
+/// white_box : bool, default=True
+///     Whether a tree is made from the one before, by what both share. False: every tree is grown on its own, which takes
+///     much longer and leads to the same features; for comparison.
+/// memory_limit : int or None, default=None
+///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
+///     quarter of the machine's memory (1 GiB where that is not known).
+///
+/// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
+/// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
+///
+/// Notes
+/// -----
+/// A heuristic: it proves nothing about other subsets. Source: Ruggieri, *Complete search for feature selection in
+/// decision trees*, JMLR 2019, section 6.
+#[pyclass(frozen, extends = PySubsetSearch, module = "lattree", name = "BackwardEliminationSearch")]
+pub struct PyBackwardEliminationSearch {
+    error: Estimator,
+    #[pyo3(get)]
+    white_box: bool,
+}
+
+#[pymethods]
+impl PyBackwardEliminationSearch {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    #[pyo3(
+        text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+    )]
+    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new(py, keywords);
+        let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
+        let white_box = keywords.get("white_box")?.unwrap_or(true);
+        let own = &["required", "candidates", "error", "white_box", "memory_limit"];
+        Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyBackwardEliminationSearch { error, white_box }))
+    }
+
+    #[getter]
+    fn error(&self) -> &'static str {
+        name_of(&ESTIMATORS, &self.error)
+    }
+
+    /// Eliminate features of a table.
+    ///
+    /// Parameters
+    /// ----------
+    /// building, search, progress, on_interrupt
+    ///     As in :meth:`AcceptableSubsetSearch.run`, as are errors.
+    ///
+    /// Returns
+    /// -------
+    /// SubsetResult
+    ///     Its `path` has what was taken away, in that order.
+    #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
+    fn run(
+        slf: &Bound<'_, Self>,
+        building: &Bound<'_, PyAny>,
+        search: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<PySubsetResult> {
+        let Self { error, white_box } = *slf.get();
+        PySubsetSearch::select(
+            slf.as_super(),
+            (building, search),
+            progress,
+            on_interrupt,
+            0.0,
+            |b, s, checked, budget, board| eliminate(b, s, checked, error, white_box, budget, board),
+        )
+    }
+}
+
+/// Find the best subset of the features by growing a tree for every one: for comparison, and for few features.
+///
+/// Best is the least error and penalty, then the fewest features used.
+///
+/// Parameters
+/// ----------
+/// required : str or sequence of str, default=()
+///     Features that are in every subset.
+/// candidates : str or sequence of str, or None, default=None
+///     Features that may be in a subset beside those; None: all others.
+/// feature_penalty : float, default=0
+///     What each feature that the tree uses adds to its error, as a fraction of all cases; finite, >= 0.
+/// error : {"search", "training", "pessimistic"}, default="search"
+///     How errors are estimated: as in :class:`AcceptableSubsetSearch`.
+/// max_features : int or None, default=None
+///     The most features in a subset; None: no limit.
+/// memory_limit : int or None, default=None
+///     Bytes for what trees share. None: a quarter of the machine's memory (1 GiB where that is not known).
+///
+/// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
+/// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
+///
+/// Notes
+/// -----
+/// n features have 2^n subsets.
+#[pyclass(frozen, extends = PySubsetSearch, module = "lattree", name = "ExhaustiveSubsetSearch")]
+pub struct PyExhaustiveSubsetSearch {
+    goal: Goal,
+    #[pyo3(get)]
+    max_features: Option<usize>,
+}
+
+#[pymethods]
+impl PyExhaustiveSubsetSearch {
+    #[new]
+    #[pyo3(signature = (**keywords))]
+    #[pyo3(
+        text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+    )]
+    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new(py, keywords);
+        let goal = goal(&keywords, 0.0)?;
+        let max_features = keywords.limit("max_features", 0)?;
+        let own = &["required", "candidates", "feature_penalty", "error", "max_features", "memory_limit"];
+        Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyExhaustiveSubsetSearch { goal, max_features }))
+    }
+
+    #[getter]
+    fn feature_penalty(&self) -> f64 {
+        self.goal.feature_penalty
+    }
+    #[getter]
+    fn error(&self) -> &'static str {
+        name_of(&ESTIMATORS, &self.goal.error)
+    }
+
+    /// Grow a tree for every subset of the features of a table.
+    ///
+    /// Parameters
+    /// ----------
+    /// building, search, progress, on_interrupt
+    ///     As in :meth:`AcceptableSubsetSearch.run`, as are errors.
+    ///
+    /// Returns
+    /// -------
+    /// SubsetResult
+    #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
+    fn run(
+        slf: &Bound<'_, Self>,
+        building: &Bound<'_, PyAny>,
+        search: Option<&Bound<'_, PyAny>>,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<PySubsetResult> {
+        let Self { goal, max_features } = *slf.get();
+        let (base, penalty) = (slf.as_super(), goal.feature_penalty);
+        PySubsetSearch::select(
+            base,
+            (building, search),
+            progress,
+            on_interrupt,
+            penalty,
+            |b, s, checked, budget, board| exhaust(b, s, checked, goal, max_features, budget, board),
+        )
+    }
+}
+
+fn goal(keywords: &Keywords<'_>, delta: f64) -> PyResult<Goal> {
+    let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
+    let feature_penalty = keywords.get("feature_penalty")?.unwrap_or(0.0);
+    Ok(Goal { error, delta, feature_penalty }.checked()?)
+}
