@@ -81,7 +81,7 @@ fn both_boxes_take_the_same_path() {
             return;
         }
         let mut random = Random::new(12_000_000 + seed);
-        let goal = crate::acceptable::random_goal(&mut random, &problem);
+        let goal = crate::acceptable::random_goal(&mut random);
         let judge = Judge::new(&problem, goal.error);
         let search = (goal.error == Estimator::Search).then_some(&problem.search);
         let params = problem.with_threads(*random.pick(&[1, 2, 4]));
