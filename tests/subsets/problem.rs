@@ -32,6 +32,12 @@ impl Problem {
         };
         let found = if least == 0 { drawn.next() } else { drawn.find(enough) };
         let (data, greedy) = found.unwrap_or_else(|| random_growth(&mut random, wide));
+        // Searches do otherwise where tables are large.
+        let data = match seed % 64 {
+            31 => repeated(&data, 500),
+            63 => repeated(&data, 5_000),
+            _ => data,
+        };
         let n = data.columns().len();
         let mut params = Params { greedy, ..Params::default() };
         if wide || random.chance(35) {
@@ -73,6 +79,11 @@ fn random_growth(random: &mut Random, wide: bool) -> (Dataset, greedy::Params) {
     let large = random.chance(10).then(|| *random.pick(&[4, 5, 6, 7, 12, 30, 1000]));
     let min_cases = large.unwrap_or(drawn.min_cases);
     (data, greedy::Params { max_leaves: None, threads: Some(1), min_cases, ..drawn })
+}
+
+/// All rows again and again, until there are as many as wanted.
+fn repeated(data: &Dataset, n_rows: usize) -> Dataset {
+    data.take(&(0..n_rows.next_multiple_of(data.n_rows())).map(|row| row % data.n_rows()).collect::<Vec<_>>())
 }
 
 /// Cases like those of the table, some cells apart: missing, levels and numbers that do not occur there, numbers between
