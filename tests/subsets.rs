@@ -8,6 +8,8 @@ mod common;
 
 #[path = "subsets/acceptable.rs"]
 mod acceptable;
+#[path = "subsets/bounds.rs"]
+mod bounds;
 #[path = "subsets/brute.rs"]
 mod brute;
 #[path = "subsets/calls.rs"]

@@ -8,7 +8,7 @@ use lattree::subsets::{Estimator, Goal, Outcome};
 use lattree::tree::Tree;
 
 use crate::brute::{Lattice, Set, columns, set_of};
-use crate::calls::{accept, try_all};
+use crate::calls::{accept, remove, try_all};
 use crate::common::{Random, for_seeds};
 use crate::judge::Judge;
 use crate::problem::Problem;
@@ -84,6 +84,8 @@ fn the_best_subset_is_found_and_others_are_acceptable() {
         let best = random_goal(&mut random);
         let Some(judged) = Judged::new(&problem, best) else { return };
         let near = Goal { delta: *random.pick(&[0.01, 0.02, 0.1, 0.1, 0.25, 0.5, 2.0]), ..best };
+        let search = (best.error == Estimator::Search).then_some(&problem.search);
+        let eliminated = remove(&problem.data, search, &problem.params, best.error, true);
         for goal in [best, near] {
             let mut first: Option<Outcome> = None;
             for threads in [1, 2, 4] {
@@ -94,10 +96,16 @@ fn the_best_subset_is_found_and_others_are_acceptable() {
                         problem.words()
                     )
                 };
-                let search = (goal.error == Estimator::Search).then_some(&problem.search);
                 let outcome = accept(&problem.data, search, &problem.with_threads(threads), goal);
                 let worth = judged.check(&outcome, goal, &say);
                 uses_its_features(&judged, &outcome, &say);
+                let used = outcome.tree.features().len();
+                let n_eliminated = eliminated.tree.features().len();
+                let by_elimination = judged.judge.error(&eliminated.tree) + goal.feature_penalty * n_eliminated as f64;
+                // Elimination is where it starts from; of two that are worth the same it keeps the smaller one.
+                assert!(worth <= by_elimination + judged.slack(), "{}", say("worse than elimination"));
+                let is_tie = worth >= by_elimination - judged.slack();
+                assert!(!is_tie || used <= n_eliminated, "{}", say("more features than elimination for the same"));
                 let found = format!("found {worth}, {:?}, bound {}", outcome.status, outcome.lower_bound);
                 assert!(worth <= judged.least + goal.delta + judged.slack(), "{}", say(&found));
                 assert!(worth <= outcome.lower_bound + goal.delta + judged.slack(), "{}", say(&found));

@@ -1,5 +1,6 @@
 //! Seeded random problems: a table to grow trees on, one to judge them by, parameters, and which features may be used.
 
+use lattree::data::dataset::MISSING;
 use lattree::data::{Column, Dataset, Kind, Target};
 use lattree::greedy::{self, Missing};
 use lattree::subsets::Params;
@@ -81,8 +82,34 @@ fn random_growth(random: &mut Random, wide: bool) -> (Dataset, greedy::Params) {
     (data, greedy::Params { max_leaves: None, threads: Some(1), min_cases, ..drawn })
 }
 
+/// The table with so many percent of its cells missing, or more.
+pub fn with_gaps(random: &mut Random, data: &Dataset, percent: u64) -> Dataset {
+    let gone = |random: &mut Random| (0..data.n_rows()).map(|_| random.chance(percent)).collect::<Vec<_>>();
+    let columns = data.columns().iter().map(|column| {
+        let gone = gone(random);
+        match Column::clone(column) {
+            Column::Floats(mut values) => {
+                values.iter_mut().zip(gone).filter(|(_, gone)| *gone).for_each(|(x, _)| *x = f64::NAN);
+                Column::Floats(values)
+            }
+            Column::Integers { values, missing } => {
+                let was = missing.unwrap_or_else(|| vec![false; values.len()]);
+                let missing = was.into_iter().zip(gone).map(|(was, gone)| was || gone).collect();
+                Column::Integers { values, missing: Some(missing) }
+            }
+            Column::Levels { mut codes, unseen } => {
+                codes.iter_mut().zip(gone).filter(|(_, gone)| *gone).for_each(|(code, _)| *code = MISSING);
+                Column::Levels { codes, unseen }
+            }
+        }
+    });
+    let (columns, target) = (columns.collect(), data.target().clone());
+    let (counts, weights) = (data.counts().map(<[u64]>::to_vec), data.weights().map(<[f64]>::to_vec));
+    Dataset::new(data.schema().clone(), columns, data.n_rows(), target, counts, weights).expect("a good table")
+}
+
 /// All rows again and again, until there are as many as wanted.
-fn repeated(data: &Dataset, n_rows: usize) -> Dataset {
+pub fn repeated(data: &Dataset, n_rows: usize) -> Dataset {
     data.take(&(0..n_rows.next_multiple_of(data.n_rows())).map(|row| row % data.n_rows()).collect::<Vec<_>>())
 }
 
@@ -156,7 +183,7 @@ fn change(random: &mut Random, column: &Column, kind: &Kind, percent: u64, knows
                 .iter()
                 .map(|&code| match random.chance(percent).then(|| random.below(3)) {
                     None => code,
-                    Some(0) => lattree::data::dataset::MISSING,
+                    Some(0) => MISSING,
                     Some(_) => random.below(n_levels) as u32,
                 })
                 .collect(),
