@@ -21,7 +21,9 @@ from lattree import (
     Schema,
     Tree,
     datasets,
+    experiments,
 )
+from lattree.experiments import Comparison, FoldRow, Stability, Triple, TTest
 
 # A table, and the column to predict. Kinds follow from dtypes; `ordinal` gives text an order, `counts` repeats rows.
 people = pl.DataFrame(
@@ -133,6 +135,29 @@ assert Tree.from_json(tree.to_json()) == pickle.loads(pickle.dumps(result)).tree
 assert tree.predict(people).equals(people["buys"])
 assert (tree.predict_proba(data).argmax(axis=1) == people["buys"].to_numpy()).all()
 assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).tolist() == [1, 4]
+
+# Ways to select features, compared on the same folds.
+selections = {"all": experiments.every_feature, "width": lambda building, search: ["petalwidth"]}
+compared: Comparison = experiments.compare(
+    datasets.load("iris"), selections, k=5, repeats=2, tree_search=GreedyTreeSearch()
+)
+first: FoldRow = compared.rows[0]
+assert (first.method, first.status, len(first.selected), compared.methods) == ("all", None, 4, ["all", "width"])
+assert first.n_features <= 4
+sizes = compared.summary(alpha=0.05, corrected=True).filter(pl.col("measure") == "n_features")
+assert (sizes["method"].to_list(), sizes["mark"].to_list(), compared.frame.height) == (
+    compared.methods,
+    ["", "best"],
+    20,
+)
+with_all, with_width = (compared.values("generalisation_error", method) for method in compared.methods)
+width_test: TTest = experiments.paired_t_test(with_all, with_width, test_ratio=1 / 4)
+assert (width_test.degrees, 0 < width_test.p_value < 1) == (9, True)
+stable: Stability = compared.stability("width")
+assert stable == experiments.stability([["petalwidth"]] * 10, compared.features)
+dealt: Triple = next(experiments.triples(datasets.load("iris"), k=5, repeats=2, search_fraction=0.25, seed=0))
+assert (len(dealt.building), len(dealt.search), len(dealt.test)) == (90, 30, 30)
+assert experiments.error_rate(GreedyTreeSearch().run(dealt.building).tree, dealt.search) < 0.2
 
 # Every error is a LattreeError and a ValueError, and says what is wrong.
 for kind, wrong in (

@@ -48,9 +48,9 @@ pub mod criterion;
 pub mod data;
 pub mod error;
 pub mod greedy;
-pub mod subsets;
 pub mod objective;
 pub mod optimal;
+pub mod subsets;
 mod threads;
 pub mod tree;
 

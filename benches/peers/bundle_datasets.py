@@ -32,7 +32,9 @@ def read(stem: Path) -> pl.DataFrame:
     """Return one table, checked against the sizes that its JSON file states."""
     facts = json.loads(stem.with_name(stem.name + ".json").read_text())
     text = dict.fromkeys([*facts["nominal"], facts["target"]], pl.String)
-    frame = pl.read_csv(stem.with_name(stem.name + ".csv"), schema_overrides=text, infer_schema_length=None)
+    plain = stem.with_name(stem.name + ".csv")
+    path = plain if plain.exists() else plain.with_name(plain.name + ".gz")
+    frame = pl.read_csv(path, schema_overrides=text, infer_schema_length=None)
     # A column without any value says nothing about its dtype; polars calls it text.
     frame = frame.with_columns(
         pl.col(name).cast(pl.Float64) for name in facts["continuous"] if frame[name].null_count() == frame.height

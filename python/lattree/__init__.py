@@ -8,7 +8,7 @@ optimal 6.0
 >>> print(result.tree.to_text())  # doctest: +SKIP
 """
 
-from lattree import datasets
+from lattree import datasets, experiments
 from lattree._core import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
@@ -67,6 +67,7 @@ __all__ = [
     "TreeError",
     "__version__",
     "datasets",
+    "experiments",
     "read_csv",
     "read_ipc",
     "read_parquet",

@@ -10,6 +10,8 @@ pub(crate) struct Costs {
     costs: Option<Vec<Vec<u64>>>,
     /// How many units are one.
     per_one: f64,
+    /// The same as a ratio of whole numbers, where it is one of small ones.
+    ratio: Option<(u64, u64)>,
 }
 
 impl Costs {
@@ -19,7 +21,7 @@ impl Costs {
 
     /// Every error costs one.
     pub fn errors() -> Self {
-        Costs { costs: None, per_one: 1.0 }
+        Costs { costs: None, per_one: 1.0, ratio: Some((1, 1)) }
     }
 
     /// Finite costs, not negative, 0 on the diagonal.
@@ -40,7 +42,8 @@ impl Costs {
         // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
         let divisor = costs.iter().flatten().copied().fold(0, common_divisor).max(1);
         costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
-        Costs { costs: Some(costs), per_one: unit * 2f64.powi(near) / divisor as f64 }
+        let ratio = (near == 0 && unit.fract() == 0.0).then_some((unit as u64, divisor));
+        Costs { costs: Some(costs), per_one: unit * 2f64.powi(near) / divisor as f64, ratio }
     }
 
     /// Binary digits of the greatest cost in units.
@@ -57,6 +60,11 @@ impl Costs {
     /// The greatest cost, in units.
     pub fn greatest(&self) -> u128 {
         self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
+    }
+
+    /// How many units are one, as a ratio of whole numbers, where it is one of small ones.
+    pub fn ratio(&self) -> Option<(u64, u64)> {
+        self.ratio
     }
 
     /// How many units are one.

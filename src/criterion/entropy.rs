@@ -1,7 +1,6 @@
 //! Entropy, in bits times mass.
 
-use smallvec::SmallVec;
-
+use super::exact::Parts;
 use super::{Exact, Impurity, Side, shares_differ};
 
 /// x log2 x, times a power of two, in integers.
@@ -16,6 +15,7 @@ pub(crate) struct Entropy {
     rounds: bool,
     /// Binary digits after the point.
     digits: i32,
+    unit: f64,
     n_classes: usize,
 }
 
@@ -44,7 +44,7 @@ impl Entropy {
             }
         }
         (0..).zip(&mut table).for_each(|(x, log)| *log *= x);
-        Entropy { rounds: most >= table.len() as u64, table, digits, n_classes }
+        Entropy { rounds: most >= table.len() as u64, table, digits, unit: 2f64.powi(digits), n_classes }
     }
 
     /// x log2 x in units.
@@ -95,6 +95,15 @@ impl Impurity for Entropy {
         self.x_log_x(first) + self.x_log_x(second) - self.x_log_x(first + second)
     }
 
+    #[inline(always)]
+    fn pair_about(&self, first: u64, second: u64) -> f64 {
+        (x_log_x_about(first) + x_log_x_about(second) - x_log_x_about(first + second)) * self.unit
+    }
+
+    fn is_slow(&self, total: u64) -> bool {
+        total >= self.table.len() as u64
+    }
+
     fn noise(&self, total: u64, branches: usize) -> i64 {
         // A tabulated logarithm is wrong by half a unit for each of its at most log2 x factors, and times x; what is
         // computed by less than two units. The class masses and the sum count, of all branches and of the whole.
@@ -111,19 +120,12 @@ impl Impurity for Entropy {
         self.rounds
     }
 
-    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
-        let mut terms = SmallVec::new();
-        let mut add = |masses: &[u64], sign: i64| {
-            terms.extend(masses.iter().map(|&mass| (mass, sign)));
-            terms.push((masses.iter().sum(), -sign));
-        };
-        add(whole, -1);
-        parts.for_each(|part| add(part, 1));
-        Some(Exact::Logs(terms))
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, _: &[u64]) -> Option<Exact> {
+        Some(Exact::Logs(Parts::new(parts)))
     }
 
     fn unit(&self) -> f64 {
-        2f64.powi(self.digits)
+        self.unit
     }
 
     fn perfect(&self, side: &Side) -> Option<i64> {
@@ -169,6 +171,32 @@ const SERIES: [u64; 5] = {
     [LOG2_E, LOG2_E / 2, LOG2_E / 3, LOG2_E / 4, LOG2_E / 5]
 };
 
+/// About x log2 x, within 2^-33 x.
+#[inline(always)]
+fn x_log_x_about(x: u64) -> f64 {
+    let value = x as f64;
+    // The exponent, and the mantissa in [1, 2): that of its first digits, times 1 + r with r < 2^-11.
+    let exponent = (value.to_bits() >> 52) as i32 - 1023;
+    let place = (value.to_bits() >> (52 - STEP)) as usize & ((1 << STEP) - 1);
+    let mantissa = f64::from_bits(value.to_bits() & ((1 << 52) - 1) | 1023 << 52);
+    let (log, reciprocal) = ABOUT[place];
+    let r = mantissa * reciprocal - 1.0;
+    let log2_e = std::f64::consts::LOG2_E;
+    // Nothing is added for x = 0, whose exponent is no number's.
+    value * (f64::from(exponent) + log + r * (log2_e - r * (log2_e / 2.0 - r * (log2_e / 3.0))))
+}
+
+/// [`LOGS`] as floats: log2(1 + i/2^11), and 1/(1 + i/2^11).
+static ABOUT: [(f64, f64); 1 << STEP] = {
+    let mut about = [(0.0, 0.0); 1 << STEP];
+    let mut i = 0;
+    while i < 1 << STEP {
+        about[i] = (LOGS[i].0 as f64 / (1u64 << 63) as f64, (1 << STEP) as f64 / ((1 << STEP) + i) as f64);
+        i += 1;
+    }
+    about
+};
+
 /// log2 x for x >= 1, 60 binary digits after the point, wrong by a few of the last at most. Integers only.
 #[inline]
 fn log2(x: u64) -> u128 {
@@ -198,6 +226,15 @@ mod tests {
         for (base, power) in [(3u64, 4), (5, 3), (7, 5), (10, 6), (1001, 2)] {
             let (one, all) = (log2(base) * u128::from(power), log2(base.pow(power)));
             assert!(one.abs_diff(all) < 64, "{base}^{power}: {one} {all}");
+        }
+    }
+
+    #[test]
+    fn floats_are_about_right() {
+        assert_eq!(x_log_x_about(0), 0.0);
+        for x in (1..3000).chain((0..62).flat_map(|i| [1 << i, (1 << i) + 1, (3 << i) / 2, (1 << (i + 1)) - 1])) {
+            let exact = x as f64 * (x as f64).log2();
+            assert!((x_log_x_about(x) - exact).abs() <= x as f64 * 2f64.powi(-33), "{x}");
         }
     }
 

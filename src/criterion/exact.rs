@@ -11,8 +11,38 @@ use super::Fraction;
 pub(crate) enum Exact {
     /// A rational number.
     Fraction(Fraction),
-    /// The sum of c x log2 x over these (x, c).
-    Logs(SmallVec<[(u64, i64); 9]>),
+    /// The sum of x log2 x over the class masses x of parts, less that over their sums, less the same for the whole.
+    Logs(Parts),
+}
+
+/// The class masses of the parts of a whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Parts {
+    /// Part after part.
+    masses: SmallVec<[u64; 4]>,
+    n_classes: u32,
+}
+
+impl Parts {
+    /// Takes the masses of the parts in.
+    pub fn new<'m>(parts: impl Iterator<Item = &'m [u64]>) -> Self {
+        let (mut masses, mut n_classes) = (SmallVec::new(), 0);
+        for part in parts {
+            n_classes = part.len() as u32;
+            masses.extend_from_slice(part);
+        }
+        Parts { masses, n_classes }
+    }
+
+    /// The gain as a sum of c x log2 x over (x, c), times a sign.
+    fn terms(&self, sign: i64) -> impl Iterator<Item = (u64, i64)> + '_ {
+        let k = self.n_classes as usize;
+        let of_class = move |class: usize| self.masses.iter().skip(class).step_by(k.max(1)).sum::<u64>();
+        let whole = (0..k).map(move |class| (of_class(class), -sign));
+        let parts = self.masses.iter().map(move |&mass| (mass, sign));
+        let totals = self.masses.chunks(k.max(1)).map(move |part| (part.iter().sum(), -sign));
+        whole.chain(parts).chain(totals).chain([(self.masses.iter().sum(), sign)])
+    }
 }
 
 impl Exact {
@@ -21,8 +51,7 @@ impl Exact {
         match (self, other) {
             (Exact::Fraction(a), Exact::Fraction(b)) => Some(a.cmp(b)),
             (Exact::Logs(a), Exact::Logs(b)) => {
-                let negative = b.iter().map(|&(x, c)| (x, -c));
-                is_zero(a.iter().copied().chain(negative).collect()).then_some(Ordering::Equal)
+                is_zero(a.terms(1).chain(b.terms(-1)).collect()).then_some(Ordering::Equal)
             }
             _ => None,
         }

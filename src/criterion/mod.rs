@@ -83,6 +83,16 @@ pub(crate) trait Impurity: Sync {
     fn purity(&self, side: &Side) -> i64;
     /// The purity of unit masses of two classes.
     fn pair(&self, first: u64, second: u64) -> i64;
+    /// About the purity of unit masses of two classes, within 2^-30 of their mass times [`Impurity::unit`]; only where
+    /// [`Impurity::is_slow`].
+    fn pair_about(&self, _first: u64, _second: u64) -> f64 {
+        0.0
+    }
+    /// Whether purities of a mass like this take so long that it pays to look at most cuts by
+    /// [`Impurity::pair_about`] alone.
+    fn is_slow(&self, _total: u64) -> bool {
+        false
+    }
     /// A total gain above this is positive without doubt, where that many branches share out this mass.
     fn noise(&self, total: u64, branches: usize) -> i64;
     /// Whether a split has a positive gain, decided exactly: `part` is one of two branches, or each of several in turn, of

@@ -3,6 +3,7 @@
 //! Four ways lead there; the size of the node against the number of codes decides. All give the same masses per code.
 
 use super::cases::CaseSet;
+use super::orders::{self, Layout};
 use super::table::{Coded, NONE, Table, Weights};
 
 /// Mass of one class at one code. Several cells may speak of the same code and class.
@@ -27,6 +28,9 @@ pub(crate) struct Cells {
     sums: Vec<u64>,
     count_sums: Vec<u64>,
     keys: Vec<u64>,
+    short: Vec<u32>,
+    /// Per case of the table: whether it is in the node, between [`Cells::enter`] and [`Cells::leave`].
+    is_here: Vec<bool>,
     /// Where the cases of each code begin, then end.
     ends: Vec<u32>,
     /// One more than the place in the node of each case of the table; 0 elsewhere.
@@ -41,6 +45,13 @@ const BUCKETS_PER_CASE: usize = 2;
 const FILTER: usize = 10;
 
 impl Cells {
+    /// Gets ready for [`Cells::keys`] too; to be left again.
+    pub fn enter_for_keys(&mut self, table: &Table, node: &CaseSet) {
+        self.enter(table, node);
+        self.is_here.resize(table.n_cases, false);
+        node.cases.iter().for_each(|&case| self.is_here[case as usize] = true);
+    }
+
     /// Gets ready for the columns of a node. Complexity: O(cases).
     pub fn enter(&mut self, table: &Table, node: &CaseSet) {
         self.classes.clear();
@@ -54,6 +65,71 @@ impl Cells {
                 self.counts.push(count);
             }
         });
+    }
+
+    /// The codes and classes of the cases of a node that was entered for it, as [`Layout`] has them in the upper half of an
+    /// entry, ascending: for ordered columns of many codes, where every case is whole and of mass one. Cases without a
+    /// value are left out.
+    ///
+    /// Complexity: O(cases log cases), or O(rows of the table) where cases are many.
+    pub fn keys(&mut self, table: &Table, column: usize, node: &CaseSet, layout: Layout) -> Option<&[u32]> {
+        let coded = &table.columns[column];
+        let (n, n_codes) = (node.cases.len(), coded.n_codes as usize);
+        let is_unit = matches!(table.weights, Weights::Unit) && node.fractions.is_none();
+        if !is_unit || !coded.ordered || n_codes * table.n_classes <= SUMS_PER_CASE * n + 16 {
+            return None;
+        }
+        self.short.clear();
+        if coded.own.is_none() && n * (usize::BITS - n.leading_zeros()) as usize >= table.n_cases {
+            let entries = coded.entries(layout, &table.classes);
+            self.short.resize(n + 1, 0);
+            let mut end = 0;
+            for &entry in entries {
+                // Written in any case, and over if the case is not here: no branch to guess.
+                self.short[end] = (entry >> 32) as u32;
+                end += usize::from(self.is_here[orders::case(entry) as usize]);
+            }
+            self.short.truncate(end);
+        } else {
+            let codes = coded.codes();
+            let keys = node.cases.iter().zip(&self.classes);
+            let keys = keys.map(|(&case, &class)| (codes[case as usize], class));
+            let key = |(code, class): (u32, u32)| layout.upper(code, class);
+            match coded.is_complete {
+                true => self.short.extend(keys.map(key)),
+                false => self.short.extend(keys.filter(|&(code, _)| code != NONE).map(key)),
+            }
+            self.short.sort_unstable();
+        }
+        Some(&self.short)
+    }
+
+    /// How many cases of each class every code of a column has, code after code: where every case is whole and of mass
+    /// one, and codes are few. Cases without a value are left out.
+    ///
+    /// Complexity: O(cases + codes x classes).
+    pub fn tallies(&mut self, table: &Table, column: usize, node: &CaseSet) -> Option<&[u32]> {
+        let coded = &table.columns[column];
+        let (n, k, n_codes) = (node.cases.len(), table.n_classes, coded.n_codes as usize);
+        let is_unit = matches!(table.weights, Weights::Unit) && node.fractions.is_none();
+        if !is_unit || n_codes * k > SUMS_PER_CASE * n + 16 {
+            return None;
+        }
+        self.short.clear();
+        self.short.resize(n_codes * k, 0);
+        let codes = coded.codes();
+        for (&case, &class) in node.cases.iter().zip(&self.classes) {
+            let code = codes[case as usize];
+            if code != NONE {
+                self.short[code as usize * k + class as usize] += 1;
+            }
+        }
+        Some(&self.short)
+    }
+
+    /// Ends the work on the columns of a node.
+    pub fn leave(&mut self, node: &CaseSet) {
+        node.cases.iter().for_each(|&case| self.is_here[case as usize] = false);
     }
 
     /// Fills [`Cells::cells`] with the cells of a column at the node entered, ascending by code. Cases without a value are

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::Params;
-use super::cases::CaseSet;
+use super::cases::{CaseSet, Part};
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
 use super::rules::WithRules;
@@ -142,10 +142,11 @@ impl<'t, I: Impurity> Grower<'t, I> {
     pub fn grow(&self, columns: Vec<usize>, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
         let is_sorted = |column: &usize| {
             let coded = &self.table.columns[*column];
-            coded.ordered && coded.is_complete() && self.layout.fits(coded.n_codes) && !self.is_counted(coded)
+            coded.ordered && coded.is_complete && self.layout.fits(coded.n_codes) && !self.is_counted(coded)
         };
         let (sorted, others): (Vec<usize>, Vec<usize>) = columns.into_iter().partition(is_sorted);
-        let entries = |&column: &usize| (column as u32, self.layout.entries(self.table, column));
+        let of_table = |column: usize| self.table.columns[column].entries(self.layout, &self.table.classes).to_vec();
+        let entries = |&column: &usize| (column as u32, of_table(column));
         let mut orders: Vec<(u32, Vec<Entry>)> = match self.threads > 1 {
             true => sorted.par_iter().map(entries).collect(),
             false => sorted.iter().map(entries).collect(),
@@ -257,7 +258,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     fn is_leaf(&self, task: &Task) -> bool {
-        self.rule(task).is_leaf(&task.side, task.count, task.depth)
+        self.rule(task).is_leaf(&task.side.masses, task.count, task.depth)
     }
 
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
@@ -438,24 +439,22 @@ impl<'t, I: Impurity> Grower<'t, I> {
         room: &mut Room,
         ticker: &mut Ticker,
     ) -> Result<Vec<Task<'t>>, Stop> {
-        let parts = task.set.split(self.table, column as usize, cut, ticker)?;
-        if !task.orders.is_empty() && parts.iter().all(|part| part.fractions.is_none()) {
+        let parts = task.set.split(self.table, column as usize, cut, ticker, |_| true)?;
+        if !task.orders.is_empty() && parts.iter().all(|part| part.whole) {
             if let [left, right] = &parts[..] {
                 room.goes_right.resize(bits::words(self.table.n_cases), 0);
-                left.cases.iter().for_each(|&case| bits::clear(&mut room.goes_right, case as usize));
-                right.cases.iter().for_each(|&case| bits::set(&mut room.goes_right, case as usize));
+                left.set.cases.iter().for_each(|&case| bits::clear(&mut room.goes_right, case as usize));
+                right.set.cases.iter().for_each(|&case| bits::set(&mut room.goes_right, case as usize));
             } else {
                 room.branches.resize(self.table.n_cases, 0);
                 for (branch, part) in (0..).zip(&parts) {
-                    part.cases.iter().for_each(|&case| room.branches[case as usize] = branch);
+                    part.set.cases.iter().for_each(|&case| room.branches[case as usize] = branch);
                 }
             }
         }
-        let branch = |part: CaseSet| {
-            let (masses, count) = part.masses(self.table);
-            let mut branch = self.branch(task, part.fractions.is_none(), masses, count, part.cases.len());
-            branch.set = part;
-            branch
+        let branch = |part: Part| {
+            let branch = self.branch(task, part.whole, part.masses, part.count, part.rows);
+            Task { set: part.set, ..branch }
         };
         Ok(parts.into_iter().map(branch).collect())
     }

@@ -36,12 +36,12 @@
 pub(crate) mod cases;
 pub(crate) mod cells;
 pub(crate) mod finish;
-pub(crate) mod ranking;
 pub(crate) mod growth;
 pub(crate) mod mean;
 pub(crate) mod nominal;
 pub(crate) mod ordered;
 pub(crate) mod orders;
+pub(crate) mod ranking;
 pub(crate) mod rules;
 pub(crate) mod split;
 pub(crate) mod table;

@@ -32,10 +32,10 @@ impl<I: Impurity> Rule<I> {
             codes.push(group[0].code);
             masses.push(part.total);
             if self.impurity.rounds() {
-                by_class.push(part.masses.clone());
+                by_class.extend_from_slice(&part.masses);
             }
         }
-        let exact = self.exact(known, by_class.iter().map(|masses| &masses[..]));
+        let exact = self.exact(known, by_class.chunks_exact(known.side.masses.len()));
         let is_gain = exact.as_ref().and_then(Exact::is_positive).unwrap_or_else(|| {
             let noise = self.impurity.noise(known.side.total, codes.len());
             gain > noise || differs || self.impurity.is_gain(part, known.side, gain)

@@ -13,6 +13,9 @@ struct Below {
     code: u32,
 }
 
+/// Up to this many cuts are all looked at exactly.
+const FEW_CUTS: usize = 4;
+
 /// In how many bits masses are kept.
 trait Width: Copy + Default + Into<u64> {
     /// What is known to fit.
@@ -121,8 +124,32 @@ impl<I: Impurity> Rule<I> {
             below.count += cell.count;
             below.code = code;
         }
-        let last = last.map(|cut| [cut.mass, cut.ones, cut.code.into()].map(M::narrow));
-        for cut in cuts[..n_cuts].iter().chain(&last) {
+        if let Some(cut) = last {
+            if n_cuts == cuts.len() {
+                cuts.push([M::default(); 3]);
+            }
+            cuts[n_cuts] = [cut.mass, cut.ones, cut.code.into()].map(M::narrow);
+            n_cuts += 1;
+        }
+        let cuts = &mut cuts[..n_cuts];
+        if impurity.is_slow(all) && cuts.len() > FEW_CUTS {
+            // Cuts that are not near the best by a rough look are not the best.
+            let about = |cut: &[M; 3]| {
+                let [mass, ones, _] = cut.map(M::into);
+                let (above, ones_above) = (all - mass, all_ones - ones);
+                impurity.pair_about(mass - ones, ones) + impurity.pair_about(above - ones_above, ones_above)
+            };
+            let most = cuts.iter().map(about).fold(f64::NEG_INFINITY, f64::max);
+            let least = most - all as f64 * impurity.unit() * 2f64.powi(-28) - 4.0 * slack as f64;
+            n_cuts = 0;
+            for place in 0..cuts.len() {
+                if about(&cuts[place]) >= least {
+                    cuts.swap(n_cuts, place);
+                    n_cuts += 1;
+                }
+            }
+        }
+        for cut in &cuts[..n_cuts] {
             let [mass, ones, code] = cut.map(M::into);
             let (above, ones_above) = (all - mass, all_ones - ones);
             let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);

@@ -35,13 +35,16 @@ impl Layout {
         u64::from(n_codes) << self.class_bits <= 1 << 32
     }
 
-    /// The entries of a column. Complexity: O(cases).
-    pub fn entries(self, table: &Table, column: usize) -> Vec<Entry> {
-        let entry = |(case, code): (u32, u32)| {
-            let class = u64::from(table.classes[case as usize]);
-            (u64::from(code) << self.class_bits | class) << 32 | u64::from(case)
-        };
-        table.columns[column].in_order().map(entry).collect()
+    /// The entry of a case.
+    #[inline]
+    pub fn entry(self, code: u32, class: u32, case: u32) -> Entry {
+        Entry::from(self.upper(code, class)) << 32 | Entry::from(case)
+    }
+
+    /// The upper half of an entry.
+    #[inline]
+    pub fn upper(self, code: u32, class: u32) -> u32 {
+        code << self.class_bits | class
     }
 
     #[inline]
@@ -52,6 +55,13 @@ impl Layout {
     #[inline]
     pub fn class(self, entry: Entry) -> u32 {
         (entry >> 32) as u32 & ((1 << self.class_bits) - 1)
+    }
+
+    /// A case of mass one, from the upper half of its entry.
+    #[inline]
+    pub fn cell(self, upper: u32) -> Cell {
+        let entry = Entry::from(upper) << 32;
+        Cell { code: self.code(entry), class: self.class(entry), mass: 1, count: 1 }
     }
 
     /// Whether all entries have one code.
@@ -74,16 +84,17 @@ impl Layout {
         if self.is_constant(entries) {
             return None;
         }
-        let (code, class) = (|entry| self.code(entry), |entry| self.class(entry));
         match matches!(table.weights, Weights::Unit) {
-            true => {
-                let cell = |&entry: &Entry| Cell { code: code(entry), class: class(entry), mass: 1, count: 1 };
-                rule.ordered(entries.iter().map(cell), known, sides)
-            }
+            true => rule.ordered(entries.iter().map(|&entry| self.cell((entry >> 32) as u32)), known, sides),
             false => {
                 let cell = |&entry: &Entry| {
                     let case = case(entry);
-                    Cell { code: code(entry), class: class(entry), mass: table.mass(case), count: table.count(case) }
+                    Cell {
+                        code: self.code(entry),
+                        class: self.class(entry),
+                        mass: table.mass(case),
+                        count: table.count(case),
+                    }
                 };
                 rule.ordered(entries.iter().map(cell), known, sides)
             }

@@ -7,9 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use rayon::ThreadPool;
 use rayon::prelude::*;
+use smallvec::SmallVec;
 
 use super::cases::CaseSet;
-use super::cells::Cells;
+use super::cells::{Cell, Cells};
+use super::orders::Layout;
 use super::rules::WithRules;
 use super::split::{Found, Rule, Sides};
 use super::table::Table;
@@ -17,13 +19,16 @@ use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::criterion::{Impurity, Side};
 
+/// A bit per column, without an allocation where columns are few.
+type Words = SmallVec<[u64; 2]>;
+
 /// What is known of the columns at a case set.
 #[derive(Debug)]
 pub(crate) struct Ranking {
     /// Columns that are known to have no split here or to be in the ranking, or behind all that are.
-    evaluated: Box<[u64]>,
+    evaluated: Words,
     /// Columns that have one value here, and so in every part of these cases.
-    constant: Box<[u64]>,
+    constant: Words,
     /// The columns that split the set, best first; ties: the first column. With whether the split leaves no impurity.
     places: Vec<(u32, bool)>,
     /// Their splits, in the same order.
@@ -48,15 +53,15 @@ impl Ranking {
 
     /// A ranking for the set of all cases.
     pub fn empty(n_columns: usize) -> Self {
-        Self::new(vec![0; bits::words(n_columns)].into())
+        Self::new(SmallVec::from_elem(0, bits::words(n_columns)))
     }
 
     /// A ranking where nothing will be asked.
     pub fn none() -> Self {
-        Self::new(Box::default())
+        Self::new(Words::new())
     }
 
-    fn new(constant: Box<[u64]>) -> Self {
+    fn new(constant: Words) -> Self {
         Ranking { evaluated: constant.clone(), constant, places: Vec::new(), found: Vec::new(), is_cut: false }
     }
 
@@ -110,7 +115,7 @@ pub(crate) trait Ranks: Send {
     /// A set of these class masses.
     fn side(&self, masses: Vec<u64>, whole: bool) -> Side;
     /// Whether a set cannot be split whatever its columns are like.
-    fn is_leaf(&self, side: &Side, whole: bool, count: u64, depth: u64) -> bool;
+    fn is_leaf(&self, masses: &[u64], whole: bool, count: u64, depth: u64) -> bool;
     /// Looks for splits of a set until the best of the allowed columns is known.
     fn rank(
         &mut self,
@@ -154,16 +159,47 @@ enum Look {
     Splits(Found),
 }
 
+impl From<Option<Found>> for Look {
+    fn from(found: Option<Found>) -> Self {
+        found.map_or(Look::NoSplit, Look::Splits)
+    }
+}
+
 impl<I: Impurity> RanksBy<I> {
     fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut (Cells, Sides)) -> Look {
         let (cells, sides) = room;
+        let rule = &self.rules[usize::from(set.fractions.is_some())];
+        let coded = &self.table.columns[column];
+        let (layout, k) = (Layout::new(self.table.n_classes), self.table.n_classes);
+        let fits = coded.ordered && layout.fits(coded.n_codes);
+        if fits && let Some(keys) = cells.keys(&self.table, column, set, layout) {
+            let cell = |&key: &u32| layout.cell(key);
+            return match (keys.first(), keys.last()) {
+                (Some(first), Some(last)) if cell(first).code != cell(last).code => {
+                    rule.best_cut(coded, keys.iter().map(cell), side, count, sides).into()
+                }
+                _ => Look::Constant,
+            };
+        }
+        if coded.ordered
+            && let Some(tallies) = cells.tallies(&self.table, column, set)
+        {
+            let of_code = (0..).zip(tallies.chunks_exact(k)).filter(|(_, of_code)| of_code.iter().any(|&n| n > 0));
+            if of_code.clone().nth(1).is_none() {
+                return Look::Constant;
+            }
+            let of_code =
+                of_code.flat_map(|(code, of_code)| (0..).zip(of_code).map(move |(class, &n)| (code, class, n)));
+            let cells = of_code.filter(|(.., n)| *n > 0);
+            let cells = cells.map(|(code, class, n)| Cell { code, class, mass: n.into(), count: n.into() });
+            return rule.best_cut(coded, cells, side, count, sides).into();
+        }
         cells.collect(&self.table, column, set);
         let cells = &cells.cells;
-        if cells.first().map(|cell| cell.code) == cells.last().map(|cell| cell.code) {
-            return Look::Constant;
+        match cells.first().map(|cell| cell.code) == cells.last().map(|cell| cell.code) {
+            true => Look::Constant,
+            false => rule.best(coded, cells, side, count, sides).into(),
         }
-        let rule = &self.rules[usize::from(set.fractions.is_some())];
-        rule.best(&self.table.columns[column], cells, side, count, sides).map_or(Look::NoSplit, Look::Splits)
     }
 }
 
@@ -172,8 +208,8 @@ impl<I: Impurity + Send> Ranks for RanksBy<I> {
         self.rules[usize::from(!whole)].impurity.side(masses)
     }
 
-    fn is_leaf(&self, side: &Side, whole: bool, count: u64, depth: u64) -> bool {
-        self.rules[usize::from(!whole)].is_leaf(side, count, depth)
+    fn is_leaf(&self, masses: &[u64], whole: bool, count: u64, depth: u64) -> bool {
+        self.rules[usize::from(!whole)].is_leaf(masses, count, depth)
     }
 
     fn rank(
@@ -232,8 +268,9 @@ impl<I: Impurity> RanksBy<I> {
             let chunks = unknown.par_chunks(unknown.len().div_ceil(4 * threads));
             let looks = chunks.flat_map_iter(|columns| {
                 let mut room = lock(&self.rooms).pop().unwrap_or_default();
-                room.0.enter(&self.table, set.0);
+                room.0.enter_for_keys(&self.table, set.0);
                 let looks: Vec<Look> = columns.iter().map(|&column| self.look(column, set, &mut room)).collect();
+                room.0.leave(set.0);
                 lock(&self.rooms).push(room);
                 looks
             });
@@ -242,7 +279,7 @@ impl<I: Impurity> RanksBy<I> {
             unknown.iter().zip(looks).for_each(|(&column, look)| take(column, look, ranking));
         } else if !unknown.is_empty() {
             let mut room = lock(&self.rooms).pop().unwrap_or_default();
-            room.0.enter(&self.table, set.0);
+            room.0.enter_for_keys(&self.table, set.0);
             for &column in &unknown {
                 outcome = ticker.tick(2 * n);
                 if outcome.is_err() {
@@ -256,6 +293,7 @@ impl<I: Impurity> RanksBy<I> {
                     break;
                 }
             }
+            room.0.leave(set.0);
             lock(&self.rooms).push(room);
         }
         if !added.is_empty() {

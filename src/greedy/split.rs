@@ -138,8 +138,8 @@ impl<I: Impurity> Rule<I> {
     }
 
     /// Whether a node cannot be split whatever its columns are like (so that Assumption 5 holds).
-    pub fn is_leaf(&self, side: &Side, count: u64, depth: u64) -> bool {
-        let pure = side.masses.iter().filter(|&&mass| mass > 0).count() <= 1;
+    pub fn is_leaf(&self, masses: &[u64], count: u64, depth: u64) -> bool {
+        let pure = masses.iter().filter(|&&mass| mass > 0).count() <= 1;
         pure || depth >= self.max_depth || count < self.min_cases
     }
 
@@ -181,26 +181,53 @@ impl<I: Impurity> Rule<I> {
             (Some(first), Some(last)) if first.code != last.code => {}
             _ => return None,
         }
-        let with = cells.iter().map(|cell| cell.count).sum::<u64>();
-        let is_complete = with == count;
-        let mut with_value = Side::default();
-        if !is_complete {
-            with_value = self.impurity.side(vec![0; node.masses.len()]);
-            cells.iter().for_each(|cell| self.impurity.add(&mut with_value, cell.class as usize, cell.mass));
-        }
-        let known = &Known { side: if is_complete { node } else { &with_value }, count: with, node_mass: node.total };
         if coded.ordered {
-            let found = self.ordered(cells.iter().copied(), known, sides)?;
-            return Some(match (&found.cut, coded.own) {
-                (Cut::AtMost { above, .. }, Some(own)) if *above == own => Found { cut: Cut::Is(own), ..found },
-                _ => found,
-            });
+            return self.best_cut(coded, cells.iter().copied(), node, count, sides);
         }
+        let mut with_value = Side::default();
+        let known = &self.known(coded, cells.iter().copied(), node, count, &mut with_value);
         match self.nominal {
             NominalSplits::Multiway => self.multiway(cells, known, sides),
             NominalSplits::OneVsRest => self.one_vs_rest(cells, known, sides),
             NominalSplits::Subsets => self.subsets(cells, known, sides),
         }
+    }
+
+    /// The best split of an ordered column from its cells, which have at least two codes.
+    pub fn best_cut(
+        &self,
+        coded: &Coded,
+        cells: impl Iterator<Item = Cell> + Clone,
+        node: &Side,
+        count: u64,
+        sides: &mut Sides,
+    ) -> Option<Found> {
+        let mut with_value = Side::default();
+        let known = &self.known(coded, cells.clone(), node, count, &mut with_value);
+        let found = self.ordered(cells, known, sides)?;
+        Some(match (&found.cut, coded.own) {
+            (Cut::AtMost { above, .. }, Some(own)) if *above == own => Found { cut: Cut::Is(own), ..found },
+            _ => found,
+        })
+    }
+
+    /// The cases of a node with a value in a column of these cells.
+    fn known<'a>(
+        &self,
+        coded: &Coded,
+        cells: impl Iterator<Item = Cell> + Clone,
+        node: &'a Side,
+        count: u64,
+        with_value: &'a mut Side,
+    ) -> Known<'a> {
+        let with = if coded.is_complete { count } else { cells.clone().map(|cell| cell.count).sum::<u64>() };
+        if with == count {
+            return Known { side: node, count: with, node_mass: node.total };
+        }
+        *with_value = self.impurity.side(vec![0; node.masses.len()]);
+        cells.for_each(|cell| with_value.masses[cell.class as usize] += cell.mass);
+        self.impurity.settle(with_value);
+        Known { side: with_value, count: with, node_mass: node.total }
     }
 
     /// The gain as it is, if that is needed.

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::cases::CaseSet;
+use super::orders::{Entry, Layout};
 use super::split::Cut;
 use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
@@ -41,10 +42,13 @@ pub(crate) struct Coded {
     pub n_codes: u32,
     /// The code of a missing value that counts as one.
     pub own: Option<u32>,
+    /// Whether every case has a value, be it that of missing ones.
+    pub is_complete: bool,
     /// What stands for a missing value in prediction.
     pub imputed: Option<Value>,
     values: Values,
     codes: OnceLock<Vec<u32>>,
+    entries: OnceLock<Vec<Entry>>,
 }
 
 enum Values {
@@ -81,12 +85,11 @@ impl Coded {
         (0..ordered.n_values()).flat_map(|rank| ordered.rows_of(rank).iter().map(move |&case| (case, rank as u32)))
     }
 
-    /// Whether every case has a value, be it that of missing ones.
-    pub fn is_complete(&self) -> bool {
-        match &self.values {
-            Values::Ordered(ordered, _) => !ordered.missing,
-            Values::Nominal(column) => self.own.is_some() || column.n_missing() == 0,
-        }
+    /// The cases with a value as entries of a sorted column, of a column whose codes fit; a missing value that counts as
+    /// one is not among them. Panics on a nominal column.
+    pub fn entries(&self, layout: Layout, classes: &[u32]) -> &[Entry] {
+        let entry = |(case, code): (u32, u32)| layout.entry(code, classes[case as usize], case);
+        self.entries.get_or_init(|| self.in_order().map(entry).collect())
     }
 
     /// Whether some of the cases have a missing value that counts as one.
@@ -318,13 +321,19 @@ fn code(
             (Values::Ordered(ordered, column), n_values, true)
         }
     };
+    let is_complete = match &values {
+        Values::Ordered(ordered, _) => !ordered.missing,
+        Values::Nominal(column) => own || column.n_missing() == 0,
+    };
     Ok(Coded {
         ordered,
+        is_complete,
         n_codes: n_codes + u32::from(own),
         own: own.then_some(n_codes),
         imputed,
         values,
         codes: OnceLock::new(),
+        entries: OnceLock::new(),
     })
 }
 

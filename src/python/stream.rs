@@ -122,11 +122,7 @@ impl Queue {
         if state.closed {
             return false;
         }
-        let size = tree.features.len();
-        if state.by_size.len() <= size {
-            state.by_size.resize(size + 1, 0);
-        }
-        state.by_size[size] += 1;
+        state.by_size[tree.features.len()] += 1;
         state.trees.push_back(tree);
         if state.trees.len() == 1 {
             self.filled.notify_all();
@@ -219,22 +215,17 @@ impl PyDistinctTrees {
         self.join(py);
     }
 
-    /// How many trees there are so far, as DistinctCounts. While the search goes on it is ahead of the iteration, by the
-    /// trees that were not taken.
+    /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the thousand or so
+    /// that wait to be. What was built is ahead of them.
     #[getter]
     fn counts(&self) -> PyDistinctCounts {
-        let state = lock(&self.queue.state);
-        if let Some(End::Counted(counts)) = &state.end {
-            return PyDistinctCounts { status: Self::status_of(&state), ..counts.clone().into() };
-        }
-        let (progress, distinct) = (self.board.progress(&self.budget), state.by_size.iter().sum());
-        PyDistinctCounts {
-            built: progress.built.max(distinct),
-            distinct,
-            by_size: state.by_size.clone(),
-            seconds: progress.seconds,
-            status: None,
-        }
+        let (state, progress) = (lock(&self.queue.state), self.board.progress(&self.budget));
+        let (built, seconds) = match &state.end {
+            Some(End::Counted(counts)) => (counts.built, counts.seconds),
+            _ => (progress.built, progress.seconds),
+        };
+        let (distinct, by_size) = (state.by_size.iter().sum(), state.by_size.clone());
+        PyDistinctCounts { built: built.max(distinct), distinct, by_size, seconds, status: Self::status_of(&state) }
     }
 
     /// None while there may be more trees; then "complete", or what ended the search or the iteration before: "time_limit",
@@ -261,7 +252,9 @@ impl PyDistinctTrees {
         ordered: bool,
         budget: Arc<Budget>,
     ) -> PyResult<Self> {
-        let (queue, board, schema) = (Arc::new(Queue::default()), Arc::new(Board::new()), data.schema().clone());
+        let state = State { by_size: vec![0; data.columns().len() + 1], ..State::default() };
+        let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
+        let (board, schema) = (Arc::new(Board::new()), data.schema().clone());
         let search = {
             let (queue, budget, board) = (queue.clone(), budget.clone(), board.clone());
             move || {
@@ -275,7 +268,7 @@ impl PyDistinctTrees {
                 queue.end(End::of(counts, refused, &budget));
             }
         };
-        let thread = std::thread::Builder::new().name("lattree distinct".into()).spawn(search)?;
+        let thread = std::thread::Builder::new().name("distinct trees".into()).spawn(search)?;
         let trees = PyDistinctTrees {
             queue,
             budget,

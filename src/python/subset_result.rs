@@ -189,7 +189,7 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 ///     The tree that grows over them.
 /// error : float
 ///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors cost
-///     per case.
+///     per case. 1 where the time did not even do for that.
 /// lower_bound : float
 ///     No subset has a smaller error and penalty together. 0 where nothing is proved.
 /// gap : float
@@ -265,7 +265,8 @@ impl PySubsetResult {
         self.tree.clone_ref(py)
     }
     fn __repr__(&self) -> String {
-        let Self { features, error, lower_bound, status, seconds, .. } = self;
+        let Self { features, status, seconds, .. } = self;
+        let [error, lower_bound] = [self.error, self.lower_bound].map(|value| (value * 1e6).round() / 1e6);
         let tree = &self.tree.get().0;
         let (selected, all, names) = (features.len(), tree.schema().features.len(), features.join(", "));
         format!(

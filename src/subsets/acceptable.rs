@@ -41,7 +41,7 @@ pub fn acceptable(
     let goal = goal.checked()?;
     let ground = match Ground::new(building, search, checked, Some(goal.error), budget)? {
         Ok(ground) => ground,
-        Err(stop) => return Outcome::without_time(building, checked, stop, budget),
+        Err(stop) => return Outcome::without_time(building, search, checked, goal.error, (stop, budget)),
     };
     let objective = Objective::new(&goal, &ground);
     let depth = match ground.table.n_cases {
@@ -206,8 +206,10 @@ impl Accept<'_> {
                 Ok(children)
             });
             match outcome {
-                Ok(children) => open.extend((0..).zip(children).map(|(place, (call, bound))| {
-                    Open { path: [&next.path[..], &[place]].concat(), call, bound: bound.max(next.bound) }
+                Ok(children) => open.extend((0..).zip(children).map(|(place, (call, bound))| Open {
+                    path: [&next.path[..], &[place]].concat(),
+                    call,
+                    bound: bound.max(next.bound),
                 })),
                 Err(stop) => {
                     open.push(next);

@@ -24,7 +24,7 @@ impl<S: Set> Call<S> {
 }
 
 /// Where trees are listed. A `false` ends the visit.
-pub(super) type Sink<'s, S> = &'s mut dyn FnMut(&Rc<Subtree<S>>) -> bool;
+pub(super) type Sink<'s, S> = &'s mut dyn FnMut(&Forest<'_, S>, &Rc<Subtree<S>>) -> bool;
 
 /// What a worker counted and did not report yet.
 #[derive(Debug, Clone, Default)]
@@ -130,7 +130,7 @@ impl<'g, S: Set> Visit<'g, S> {
         if call.required.is_in(&tree.used) {
             self.tally.distinct += 1;
             self.tally.by_size[tree.used.count()] += 1;
-            if !sink(tree) {
+            if !sink(&self.forest, tree) {
                 return Err(End::Enough);
             }
         }

@@ -32,7 +32,7 @@ pub fn eliminate(
 ) -> Result<Outcome> {
     let ground = match Ground::new(building, search, checked, Some(error), budget)? {
         Ok(ground) => ground,
-        Err(stop) => return Outcome::without_time(building, checked, stop, budget),
+        Err(stop) => return Outcome::without_time(building, search, checked, error, (stop, budget)),
     };
     let run = Elimination { ground: &ground, threads: threads_of(checked), budget, board };
     let done = match white_box {
@@ -83,12 +83,10 @@ impl WithSets for Elimination<'_> {
             stats.evaluations = forest.evaluations();
             (stats.case_sets, stats.flushes) = (forest.case_sets, forest.flushes);
             let (features, tree, error) = match &left {
-                Some((features, tree)) => {
-                    (features.list(), self.ground.finish(&Forest::grown(tree)), tree.error)
-                }
+                Some((features, tree)) => (features.list(), self.ground.finish(&forest.grown(tree)), tree.error),
                 // Not even the first tree was done.
                 None => {
-                    let tree = self.ground.grow(&[], &Budget::new(Default::default())).expect("a leaf takes no time");
+                    let tree = self.grow(&[]);
                     let error = self.ground.error_of(&tree);
                     (self.ground.required.clone(), tree, error)
                 }
@@ -152,10 +150,22 @@ impl Elimination<'_> {
             if tree.used.has(feature) {
                 tree = without[feature].take().expect("it was built");
             }
-            // What used the feature is built anew when asked for.
-            without.iter_mut().for_each(|without| {
-                without.take_if(|without| without.used.has(feature));
-            });
+            // T_a now lacks b too: that is taken away from it, which touches less of the tree than a does, or else the tree
+            // was not the best. What is not used any more is built anew if it comes to be asked for.
+            for (other, without) in without.iter_mut().enumerate() {
+                if let Some(old) = without.take_if(|without| without.used.has(feature))
+                    && tree.used.has(other)
+                {
+                    let mut rest = features.clone();
+                    rest.remove(other);
+                    stats.built += 1;
+                    self.board.count(1, 0);
+                    match forest.without(&old, feature, &rest) {
+                        Ok(new) => *without = Some(new),
+                        Err(stop) => return (Some((features, tree)), Some(stop)),
+                    }
+                }
+            }
         }
     }
 
@@ -173,8 +183,10 @@ impl Elimination<'_> {
         features.sort_unstable();
         let (mut tree, mut error, mut stopped) = match grow(&features) {
             Ok((tree, error)) => (tree, error, None),
+            // Not even the first tree was done.
             Err(stop) => {
-                let tree = self.ground.grow(&[], &Budget::new(Default::default())).expect("a leaf takes no time");
+                features.clone_from(&self.ground.required);
+                let tree = self.grow(&[]);
                 let error = self.ground.error_of(&tree);
                 (tree, error, Some(stop))
             }
@@ -208,6 +220,11 @@ impl Elimination<'_> {
             }
         }
         Done { features, tree, error, path, stats, stopped }
+    }
+
+    /// A tree that is shown, whatever time is left.
+    fn grow(&self, features: &[usize]) -> Tree {
+        self.ground.grow(features, &Budget::new(Default::default())).expect("without a limit")
     }
 
     fn publish(&self, error: u64) {

@@ -61,7 +61,7 @@ fn run(
 ) -> Result<Counts> {
     let (tally, end) = match Ground::new(data, None, checked, None, budget)? {
         Ok(ground) => {
-            let ground = Arc::new(Ground { keeps_recent: true, ..ground });
+            let ground = Arc::new(Ground { keeps_recent: true, lists: listing.is_some(), ..ground });
             let threads = threads_of(checked);
             let n_optional = ground.optional.len();
             let n_features = ground.n_features();
@@ -135,16 +135,16 @@ impl Enumeration<'_> {
         Visit::new(&self.ground, self.order, self.n_optional, self.budget, self.board)
     }
 
-    fn listed_tree<S: Set>(&self, tree: &Rc<Subtree<S>>) -> DistinctTree {
-        DistinctTree { features: tree.used.list(), grown: Forest::grown(tree), ground: self.ground.clone() }
+    fn listed_tree<S: Set>(&self, forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>) -> DistinctTree {
+        DistinctTree { features: tree.used.list(), grown: forest.grown(tree), ground: self.ground.clone() }
     }
 
     /// On one thread.
     fn alone<S: Set>(&self, call: &Call<S>, listing: Option<Listing<'_>>) -> Ended {
         let mut worker = self.visit::<S>();
         let end = match listing {
-            None => worker.run(call, &mut |_| true),
-            Some((_, visit)) => worker.run(call, &mut |tree| visit(self.listed_tree(tree))),
+            None => worker.run(call, &mut |_, _| true),
+            Some((_, visit)) => worker.run(call, &mut |forest, tree| visit(self.listed_tree(forest, tree))),
         };
         worker.report();
         (worker.tally, end)
@@ -217,11 +217,11 @@ impl Enumeration<'_> {
 
     fn work<S: Set>(&self, worker: &mut Visit<'_, S>, task: Task<S>) -> std::result::Result<(), End> {
         let Some(queue) = task.queue else {
-            return task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut |_| true));
+            return task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut |_, _| true));
         };
         let mut batch = Vec::new();
-        let mut sink = |tree: &Rc<Subtree<S>>| {
-            batch.push(self.listed_tree(tree));
+        let mut sink = |forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>| {
+            batch.push(self.listed_tree(forest, tree));
             batch.len() < BATCH || queue.send(std::mem::take(&mut batch)).is_ok()
         };
         task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut sink))?;

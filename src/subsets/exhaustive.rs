@@ -27,7 +27,7 @@ pub fn exhaust(
     let goal = goal.checked()?;
     let ground = match Ground::new(building, search, checked, Some(goal.error), budget)? {
         Ok(ground) => ground,
-        Err(stop) => return Outcome::without_time(building, checked, stop, budget),
+        Err(stop) => return Outcome::without_time(building, search, checked, goal.error, (stop, budget)),
     };
     let objective = Objective::new(&goal, &ground);
     let most = max_features.unwrap_or(usize::MAX);

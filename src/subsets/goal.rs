@@ -36,24 +36,26 @@ const MOST_DECIMALS: u32 = 12;
 const BINARY: u128 = 1 << 32;
 /// Nothing is worth more.
 const MOST: u128 = 1 << 120;
+/// The greatest parts of the ratio that all is scaled by.
+const MOST_WHOLE: u128 = 1 << 60;
+const MOST_DIVISOR: u128 = 1 << 20;
 
 impl Objective {
     pub fn new(goal: &Goal, ground: &Ground) -> Self {
-        let whole = ground.whole();
-        // The error units of all cases, where they are a whole number that floats hold.
-        let exact = Some(whole).filter(|whole| whole.fract() == 0.0 && *whole < 2f64.powi(53)).map(|whole| whole as u128);
+        let (whole, ratio) = ground.whole();
+        let ratio = ratio.filter(|(n, d)| *n < MOST_WHOLE && *d < MOST_DIVISOR);
         let (digits, decimals) = decimal(goal.feature_penalty);
-        let penalty = exact.filter(|_| decimals <= MOST_DECIMALS).and_then(|whole| digits.checked_mul(whole));
-        let (scale, penalty) = match penalty.filter(|&penalty| penalty < MOST >> 32) {
-            Some(penalty) => (10u128.pow(decimals), penalty),
-            None => (BINARY, bounded(goal.feature_penalty * whole * BINARY as f64)),
+        let exact = ratio.filter(|_| decimals <= MOST_DECIMALS && digits < MOST_WHOLE);
+        let (scale, penalty, all) = match exact {
+            // All of it times the divisor, and times a power of ten.
+            Some((n, d)) => (10u128.pow(decimals) * d, digits * n, Some(n * 10u128.pow(decimals))),
+            None => (BINARY, bounded(goal.feature_penalty * whole * BINARY as f64), None),
         };
         let (digits, decimals) = decimal(goal.delta);
-        let divisor = 10u128.checked_pow(decimals);
-        let product = exact.and_then(|whole| digits.checked_mul(whole)).and_then(|units| units.checked_mul(scale));
-        let delta = match (product, divisor) {
-            (Some(product), Some(divisor)) => product / divisor,
-            _ => bounded((goal.delta * whole * scale as f64).floor()),
+        let product = all.and_then(|all| digits.checked_mul(all)).zip(10u128.checked_pow(decimals));
+        let delta = match product {
+            Some((product, divisor)) => product / divisor,
+            None => bounded((goal.delta * whole * scale as f64).floor()),
         };
         Objective { scale, penalty, delta: delta.min(MOST), whole }
     }

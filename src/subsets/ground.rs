@@ -19,7 +19,7 @@ use crate::greedy::growth::{Grown, Growth};
 use crate::greedy::table::Table;
 use crate::greedy::{self, rules};
 use crate::threads;
-use crate::tree::Tree;
+use crate::tree::{Leaf, Node, Tree};
 
 /// What trees are judged by.
 #[derive(Clone)]
@@ -44,6 +44,8 @@ pub(super) struct Ground {
     /// Whether trees on the same cases are kept to be found again: that pays where neighbours in the lattice come one
     /// after the other.
     pub keeps_recent: bool,
+    /// Whether trees are shown, with the masses of their leaves.
+    pub lists: bool,
     /// Bytes for the case sets of a worker.
     pub cache: usize,
     /// Features that every subset has, ascending, and those that it may have.
@@ -75,43 +77,61 @@ impl Ground {
         let params = checked.params().greedy.clone();
         let costs = rules::costs(data, &params)?;
         let (required, optional) = features(data, checked)?;
-        let judged = match (error, search) {
-            (Some(Estimator::Search), None) => {
-                return Err(Error::InvalidParameter {
-                    name: "search",
-                    expected: "a dataset of held-out cases, or another estimator of the error, \"training\" or \
-                               \"pessimistic\""
-                        .into(),
-                    got: "None".into(),
-                });
-            }
-            (Some(Estimator::Search), Some(search)) => Some(search),
-            (Some(Estimator::Training), _) => Some(data),
-            _ => None,
-        };
+        let judged = judged(data, search, error)?;
         let table = match Table::new(data, &params, budget, checked.greedy.threads_on(data) > 1)? {
             Ok(table) => Arc::new(table),
             Err(stop) => return Ok(Err(stop)),
         };
         let judge = match (error, judged) {
             (Some(Estimator::Pessimistic), _) => Judge::Pessimistic,
-            (_, Some(judged)) => match HeldOut::new(data, judged, &params, &costs, &mut Ticker::new(budget))? {
-                Ok(held_out) => Judge::HeldOut(Arc::new(held_out)),
-                Err(stop) => return Ok(Err(stop)),
-            },
+            (_, Some(judged)) => {
+                let held_out = HeldOut::new(data, judged, &params, &costs)?;
+                match held_out.code(judged, params.unseen, &mut Ticker::new(budget))? {
+                    Ok(held_out) => Judge::HeldOut(Arc::new(held_out)),
+                    Err(stop) => return Ok(Err(stop)),
+                }
+            }
             _ => Judge::None,
         };
         let cells = (table.n_cases * table.columns.len()) as u64;
         let cache = budget.memory_limit().min(CACHE + CACHE_PER_CELL * cells) as usize;
         let judged = judged.cloned();
         let data = data.clone();
-        Ok(Ok(Ground { data, table, params, costs, judge, judged, keeps_recent: false, cache, required, optional }))
+        Ok(Ok(Ground {
+            data,
+            table,
+            params,
+            costs,
+            judge,
+            judged,
+            keeps_recent: false,
+            lists: false,
+            cache,
+            required,
+            optional,
+        }))
     }
 
-    /// The tree of one leaf, where there was no time for more.
-    pub fn leaf(data: &Dataset, checked: &Checked) -> Result<Tree> {
+    /// The tree of one leaf and its error as a fraction, where there was no time for more.
+    pub fn leaf(data: &Dataset, search: Option<&Dataset>, checked: &Checked, error: Estimator) -> Result<(Tree, f64)> {
         let params = &checked.params().greedy;
-        single_leaf(data, params, &rules::costs(data, params)?)
+        let costs = rules::costs(data, params)?;
+        let tree = single_leaf(data, params, &costs)?;
+        let error = match judged(data, search, Some(error))? {
+            Some(judged) => {
+                let held_out = HeldOut::new(data, judged, params, &costs)?;
+                let labels = tree.predict_codes(judged, 0..judged.n_rows())?;
+                held_out.errors_of(&labels) as f64 / held_out.whole().0
+            }
+            None => {
+                let masses = tree.nodes().iter().flat_map(|node| match node {
+                    Node::Leaf(Leaf::Class { masses, .. }) => masses.to_vec(),
+                    _ => Vec::new(),
+                });
+                pessimistic::errors_of(&tree) as f64 / pessimistic::PER_ONE / masses.sum::<f64>()
+            }
+        };
+        Ok((tree, error))
     }
 
     pub fn n_features(&self) -> usize {
@@ -144,18 +164,22 @@ impl Ground {
         }
     }
 
-    /// How many units an error of one is: all cases, or what they cost at one for each.
-    pub fn whole(&self) -> f64 {
+    /// How many units an error of one is: all cases, or what they cost at one for each; and as a ratio of whole numbers
+    /// where it is one of small ones.
+    pub fn whole(&self) -> (f64, Option<(u128, u128)>) {
         match &self.judge {
-            Judge::None => 1.0,
-            Judge::HeldOut(held_out) => held_out.total as f64 * held_out.per_one(),
-            Judge::Pessimistic => self.table.units.value(self.table.total) * pessimistic::PER_ONE,
+            Judge::None => (1.0, Some((1, 1))),
+            Judge::HeldOut(held_out) => held_out.whole(),
+            Judge::Pessimistic => {
+                let whole = self.table.units.value(self.table.total) * pessimistic::PER_ONE;
+                (whole, Some(whole).filter(|whole| whole.fract() == 0.0).map(|whole| (whole as u128, 1)))
+            }
         }
     }
 
     /// An error in units as a fraction.
     pub fn fraction(&self, error: u64) -> f64 {
-        error as f64 / self.whole()
+        error as f64 / self.whole().0
     }
 
     /// The sets of required and optional features.
@@ -189,6 +213,21 @@ impl Ground {
 /// How many threads a search over subsets uses.
 pub(super) fn threads_of(checked: &Checked) -> usize {
     threads::resolve(checked.params().greedy.threads)
+}
+
+/// The table of the cases that judge trees, if cases do.
+fn judged<'d>(data: &'d Dataset, search: Option<&'d Dataset>, error: Option<Estimator>) -> Result<Option<&'d Dataset>> {
+    match (error, search) {
+        (Some(Estimator::Search), None) => Err(Error::InvalidParameter {
+            name: "search",
+            expected: "a dataset of held-out cases, or another estimator of the error, \"training\" or \"pessimistic\""
+                .into(),
+            got: "None".into(),
+        }),
+        (Some(Estimator::Search), Some(search)) => Ok(Some(search)),
+        (Some(Estimator::Training), _) => Ok(Some(data)),
+        _ => Ok(None),
+    }
 }
 
 /// The features that every subset has, and those that it may have.

@@ -67,18 +67,11 @@ pub(super) struct Ways {
 }
 
 impl HeldOut {
-    /// Takes the cases in. The outer result is the call's, the inner one the budget's.
+    /// Takes the classes and masses of the cases in.
     ///
     /// # Errors
-    /// If the schema is not that of the table that trees are grown on, there is no case, or a level is unseen and that is
-    /// an error.
-    pub fn new(
-        building: &Dataset,
-        data: &Dataset,
-        params: &greedy::Params,
-        costs: &Costs,
-        ticker: &mut Ticker,
-    ) -> Result<std::result::Result<Self, Stop>> {
+    /// If the schema is not that of the table that trees are grown on, or there is no case.
+    pub fn new(building: &Dataset, data: &Dataset, params: &greedy::Params, costs: &Costs) -> Result<Self> {
         check_schema(building, data)?;
         let present = data.cases()?;
         let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
@@ -91,29 +84,42 @@ impl HeldOut {
         if u128::from(total) * costs.greatest() >= u128::from(MOST_UNITS) {
             return Err(Error::InvalidParameter {
                 name: "costs",
-                expected: "coarser, or the weights of the search set: together they have more digits than errors can".into(),
+                expected: "coarser, or the weights of the search set: together they have more digits than errors can"
+                    .into(),
                 got: "costs of many digits".into(),
             });
         }
-        let mut columns = Vec::with_capacity(data.columns().len());
-        for index in 0..data.columns().len() {
-            if let Err(stop) = ticker.tick(20 * rows.len()) {
-                return Ok(Err(stop));
-            }
-            columns.push(Held::new(data, index, &rows, params.unseen)?);
-        }
         let spreads = params.missing == Missing::Fractional;
         let uneven = params.costs.as_ref().filter(|costs| spreads && !greedy::finish::are_equal(costs));
-        Ok(Ok(HeldOut {
+        Ok(HeldOut {
             n_cases: rows.len(),
             total,
             classes: rows.iter().map(|&row| classes[row]).collect(),
             rows,
             masses,
-            columns,
+            columns: Vec::new(),
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
-        }))
+        })
+    }
+
+    /// Codes the columns, for cases to go down splits. The outer result is the call's, the inner one the budget's.
+    ///
+    /// # Errors
+    /// If a level is unseen and that is an error.
+    pub fn code(
+        mut self,
+        data: &Dataset,
+        unseen: Unseen,
+        ticker: &mut Ticker,
+    ) -> Result<std::result::Result<Self, Stop>> {
+        for index in 0..data.columns().len() {
+            if let Err(stop) = ticker.tick(20 * self.rows.len()) {
+                return Ok(Err(stop));
+            }
+            self.columns.push(Held::new(data, index, &self.rows, unseen)?);
+        }
+        Ok(Ok(self))
     }
 
     /// What taking a case for one of a class costs, in units.
@@ -137,9 +143,10 @@ impl HeldOut {
         labels.zip(0..).map(|(label, case)| self.error(case, label)).sum()
     }
 
-    /// How many units an error of one is, for mass 1 of cases.
-    pub fn per_one(&self) -> f64 {
-        self.costs.per_one()
+    /// How many units an error of one is for all cases, and as a ratio of whole numbers where it is one of small ones.
+    pub fn whole(&self) -> (f64, Option<(u128, u128)>) {
+        let ratio = self.costs.ratio().map(|(n, d)| (u128::from(self.total) * u128::from(n), d.into()));
+        (self.total as f64 * self.costs.per_one(), ratio)
     }
 
     /// What a split does with the values of its column.
@@ -156,7 +163,8 @@ impl HeldOut {
             None => 0,
         };
         // As the tree's own nodes have it: the first branch of greatest mass.
-        let heaviest = (0..masses.len()).fold(0, |best, branch| if masses[branch] > masses[best] { branch } else { best });
+        let heaviest =
+            (0..masses.len()).fold(0, |best, branch| if masses[branch] > masses[best] { branch } else { best });
         let heaviest = Way::Branch(heaviest);
         let own = coded.own.filter(|_| own_came);
         let missing = match (cut, own, coded.imputed) {
@@ -269,7 +277,8 @@ fn compare(a: Value, b: Value) -> Ordering {
 /// Fails if the cases speak of other columns or classes than the table that trees are grown on.
 fn check_schema(building: &Dataset, data: &Dataset) -> Result<()> {
     let (ours, theirs) = (building.schema(), data.schema());
-    let expected = || "as in the building set; make the search set with like=building, or split one dataset".to_string();
+    let expected =
+        || "as in the building set; make the search set with like=building, or split one dataset".to_string();
     let names = |schema: &crate::data::Schema| {
         list_names(&schema.features.iter().map(|feature| feature.name.as_str()).collect::<Vec<_>>())
     };

@@ -276,14 +276,20 @@ impl Checked {
     }
 }
 
-
 impl Outcome {
     /// Where there was no time even to code the table: the tree of one leaf.
-    fn without_time(data: &Dataset, checked: &Checked, stop: Stop, budget: &Budget) -> Result<Self> {
+    fn without_time(
+        data: &Dataset,
+        search: Option<&Dataset>,
+        checked: &Checked,
+        error: Estimator,
+        (stop, budget): (Stop, &Budget),
+    ) -> Result<Self> {
+        let (tree, error) = Ground::leaf(data, search, checked, error)?;
         Ok(Outcome {
             features: Vec::new(),
-            tree: Ground::leaf(data, checked)?,
-            error: 1.0,
+            tree,
+            error,
             lower_bound: 0.0,
             status: stop.into(),
             path: Vec::new(),

@@ -7,6 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rayon::ThreadPool;
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::features::Set;
@@ -14,12 +15,12 @@ use super::graph::{CaseNode, Child, Recent, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::{HeldOut, Way};
 use super::pessimistic;
-use crate::budget::{Budget, Stop, Ticker};
-use crate::greedy::cases::CaseSet;
+use crate::budget::{Budget, Limits, Stop, Ticker};
+use crate::greedy::cases::Part;
 use crate::greedy::finish::mass_value;
 use crate::greedy::growth::{Grown, GrownSplit};
-use crate::greedy::split::Cut;
 use crate::greedy::ranking::{NewRanks, Ranking, Ranks};
+use crate::greedy::split::Cut;
 use crate::greedy::{Missing, rules};
 
 /// A tree on the cases of a set.
@@ -56,6 +57,8 @@ pub(super) struct Forest<'g, S: Set> {
     /// Every case set that may have splits or trees.
     sets: Vec<Rc<CaseNode<S>>>,
     bytes: usize,
+    /// Leaves that are shared, by class and error.
+    pure: FxHashMap<(u32, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
     pub flushes: u64,
     /// Room for the ways of a case that is spread.
@@ -74,16 +77,22 @@ impl<'g, S: Set> Forest<'g, S> {
             root: None,
             sets: Vec::new(),
             bytes: 0,
+            pure: FxHashMap::default(),
             case_sets: 0,
             flushes: 0,
             mixture: vec![0.0; table.n_classes],
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
-            _ => Box::default(),
+            _ => Vec::new(),
         };
-        let ranking = |is_leaf| if is_leaf { Ranking::none() } else { Ranking::empty(table.columns.len()) };
-        forest.root = Some(forest.case_node(CaseSet::all(&table), judged, 0, ranking).0);
+        let root = Part::all(&table);
+        let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
+        forest.root = Some(match is_leaf {
+            // No column can split it, so none is looked at.
+            true => Rc::new(forest.new_node(root, judged, 0, Ranking::none())),
+            false => forest.case_node(root, judged, 0, Ranking::empty(table.columns.len())),
+        });
         forest
     }
 
@@ -274,12 +283,11 @@ impl<'g, S: Set> Forest<'g, S> {
         let ground = self.ground;
         let table = &ground.table;
         let coded = &table.columns[column as usize];
-        let parts = set.cases.split(table, column as usize, &cut, &mut self.ticker)?;
+        let depth = set.depth + 1;
+        let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
+        let parts = set.cases.split(table, column as usize, &cut, &mut self.ticker, wanted)?;
         let own = coded.has_own(&set.cases);
-        let masses: Box<[f64]> = parts
-            .iter()
-            .map(|part| mass_value(table, part.masses(table).0.iter().sum(), part.fractions.is_none()))
-            .collect();
+        let masses = parts.iter().map(|part| mass_value(table, part.masses.iter().sum(), part.whole)).collect();
         let mut judged: SmallVec<[Vec<u32>; 2]> = parts.iter().map(|_| Vec::new()).collect();
         let (mut ways, mut spread, mut empty_error) = (None, Vec::new(), 0);
         let mut split = Split {
@@ -307,12 +315,11 @@ impl<'g, S: Set> Forest<'g, S> {
         }
         let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
         let children = parts.into_iter().zip(judged).map(|(part, judged)| {
-            let ranking = |is_leaf| match is_leaf {
-                true => Ranking::none(),
-                false => Ranking::part_of(&set.ranking.borrow(), fixed),
-            };
-            let (node, is_leaf) = self.case_node(part, judged.into(), set.depth + 1, ranking);
-            if is_leaf { Child::Leaf(self.leaf(node)) } else { Child::Set(node) }
+            if self.ranks.is_leaf(&part.masses, part.whole, part.count, depth) {
+                return Child::Leaf(self.leaf(part, &judged, depth));
+            }
+            let ranking = Ranking::part_of(&set.ranking.borrow(), fixed);
+            Child::Set(self.case_node(part, judged, depth, ranking))
         });
         let children = children.collect();
         let split = Rc::new(Split { children, ways, spread: spread.into(), empty_error, ..split });
@@ -321,55 +328,65 @@ impl<'g, S: Set> Forest<'g, S> {
         Ok(split)
     }
 
-    fn leaf(&self, set: Rc<CaseNode<S>>) -> Rc<Subtree<S>> {
+    /// A leaf of cases that no column can split. Where nobody sees their masses, those of one class and error are one.
+    fn leaf(&mut self, part: Part, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
+        let is_pure = part.masses.iter().filter(|&&mass| mass > 0).count() == 1;
+        let (label, error) = self.leaf_error(&part, judged);
+        let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic);
+        if let Some(leaf) = self.pure.get(&(label, error)).filter(|_| is_shared) {
+            return leaf.clone();
+        }
+        let set = Rc::new(self.new_node(part, Vec::new(), depth, Ranking::none()));
         let none = S::empty(self.n_features());
-        let error = set.leaf_error;
         let (used, ahead, root_ahead) = (none.clone(), none.clone(), none);
-        Rc::new(Subtree { set, split: None, children: SmallVec::new(), used, ahead, root_ahead, error })
+        let leaf = Rc::new(Subtree { set, split: None, children: SmallVec::new(), used, ahead, root_ahead, error });
+        if is_shared {
+            self.pure.insert((label, error), leaf.clone());
+        } else {
+            self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.side.masses.len();
+        }
+        leaf
     }
 
-    /// A case set, and whether no column can split it.
-    fn case_node(
-        &mut self,
-        cases: CaseSet,
-        judged: Box<[u32]>,
-        depth: u64,
-        ranking: impl FnOnce(bool) -> Ranking,
-    ) -> (Rc<CaseNode<S>>, bool) {
-        let table = &self.ground.table;
-        let (masses, count) = cases.masses(table);
-        let whole = cases.fractions.is_none();
-        let side = self.ranks.side(masses, whole);
-        let is_leaf = self.ranks.is_leaf(&side, whole, count, depth);
-        let label = self.ground.costs.leaf(&side.masses).1;
-        let leaf_error = match &self.ground.judge {
-            Judge::None => 0,
-            Judge::HeldOut(held_out) => held_out.errors(&judged, label),
-            Judge::Pessimistic => {
-                pessimistic::of_leaf(side.masses.iter().map(|&mass| mass_value(table, mass, whole)), label)
-            }
-        };
-        let node = Rc::new(CaseNode {
-            // Nothing more is asked of the cases of a leaf.
-            cases: if is_leaf { CaseSet { cases: Vec::new(), fractions: None } } else { cases },
-            side,
-            count,
-            depth,
-            whole,
-            label,
-            judged: if is_leaf { Box::default() } else { judged },
-            leaf_error,
-            shares: Default::default(),
-            ranking: ranking(is_leaf).into(),
-            splits: Default::default(),
-            recent: Recent::default().into(),
-        });
+    /// A case set that columns may split.
+    fn case_node(&mut self, part: Part, judged: Vec<u32>, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
+        let node = Rc::new(self.new_node(part, judged, depth, ranking));
         self.case_sets += 1;
         self.bytes += node.bytes();
-        if !is_leaf {
-            self.sets.push(node.clone());
+        self.sets.push(node.clone());
+        node
+    }
+
+    fn new_node(&self, part: Part, judged: Vec<u32>, depth: u64, ranking: Ranking) -> CaseNode<S> {
+        let (label, leaf_error) = self.leaf_error(&part, &judged);
+        CaseNode {
+            cases: part.set,
+            side: self.ranks.side(part.masses, part.whole),
+            count: part.count,
+            depth,
+            whole: part.whole,
+            label,
+            judged: judged.into(),
+            leaf_error,
+            shares: Default::default(),
+            ranking: ranking.into(),
+            splits: Default::default(),
+            recent: Recent::default().into(),
         }
-        (node, is_leaf)
+    }
+
+    /// The class of a leaf, and its error on the cases that come there whole, or an estimate from its own.
+    fn leaf_error(&self, part: &Part, judged: &[u32]) -> (u32, u64) {
+        let label = self.ground.costs.leaf(&part.masses).1;
+        let error = match &self.ground.judge {
+            Judge::None => 0,
+            Judge::HeldOut(held_out) => held_out.errors(judged, label),
+            Judge::Pessimistic => {
+                let value = |&mass: &u64| mass_value(&self.ground.table, mass, part.whole);
+                pessimistic::of_leaf(part.masses.iter().map(value), label)
+            }
+        };
+        (label, error)
     }
 
     /// Where case sets take more than they may, drops all that no living tree stands on.
@@ -391,20 +408,35 @@ impl<'g, S: Set> Forest<'g, S> {
         self.sets.retain(|set| Rc::strong_count(set) > 1);
     }
 
-    /// The nodes of a tree as growth would give them, but for the order of their numbers.
-    pub fn grown(tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let mut grown: Vec<Option<Grown>> = vec![None];
+    /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
+    /// and O(cases x depth) where leaves are shared.
+    pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
+        let root = Grown { masses: tree.set.side.masses.clone(), whole: tree.set.whole, split: None };
+        let mut grown = vec![root];
         let mut pending = vec![(0, tree)];
         while let Some((id, tree)) = pending.pop() {
-            let split = tree.split.as_ref().map(|split| {
-                let first = grown.len();
-                grown.resize(first + tree.children.len(), None);
-                pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
-                GrownSplit { column: split.column, cut: split.cut.clone(), first: first as u32, own: split.own }
-            });
-            grown[id] = Some(Grown { masses: tree.set.side.masses.clone(), whole: tree.set.whole, split });
+            let Some(split) = &tree.split else { continue };
+            let first = grown.len();
+            match self.ground.lists {
+                true => grown.extend(tree.children.iter().map(|child| Grown {
+                    masses: child.set.side.masses.clone(),
+                    whole: child.set.whole,
+                    split: None,
+                })),
+                false => {
+                    // A tree that was built is shown, whatever the limits of its search.
+                    let (unlimited, column) = (Budget::new(Limits::default()), split.column as usize);
+                    let ticker = &mut Ticker::new(&unlimited);
+                    let parts = tree.set.cases.split(&self.ground.table, column, &split.cut, ticker, |_| false);
+                    let parts = parts.expect("it was split before").into_iter();
+                    grown.extend(parts.map(|part| Grown { masses: part.masses, whole: part.whole, split: None }));
+                }
+            }
+            pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
+            let (column, cut, own) = (split.column, split.cut.clone(), split.own);
+            grown[id].split = Some(GrownSplit { column, cut, first: first as u32, own });
         }
-        grown.into_iter().flatten().collect()
+        grown
     }
 }
 
