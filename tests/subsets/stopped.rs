@@ -58,7 +58,11 @@ fn a_stopped_search_is_honest() {
             .expect("good tables");
             let worth = judged.check(&outcome, goal, &say);
             let no_tree_yet = outcome.status == status && outcome.tree == *judged.lattice.tree(0);
-            assert!(no_tree_yet || outcome.tree == *judged.tree_of(&outcome), "{}", say("the tree of the features"));
+            assert!(
+                no_tree_yet || outcome.tree == *judged.tree_of(&outcome),
+                "{}",
+                say("the tree is not that of the features")
+            );
             let ended = if run == 0 || run == 3 { Status::Optimal } else { Status::Complete };
             assert!([status, ended].contains(&outcome.status), "{}", say(&format!("{:?}", outcome.status)));
             if outcome.status == Status::Optimal {
