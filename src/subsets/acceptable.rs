@@ -15,7 +15,8 @@ use super::elimination::Elimination;
 use super::features::{Set, WithSets, with_sets};
 use super::frontier::Ranker;
 use super::goal::Objective;
-use super::ground::{Ground, threads_of};
+use super::ground::{Ground, Judge, threads_of};
+use super::inseparable::Inseparable;
 use super::trees::{Forest, Subtree};
 use super::{Board, Checked, Goal, Order, Outcome, Stats};
 use crate::budget::{Budget, Status, Stop};
@@ -121,6 +122,8 @@ struct Search<'g, S: Set> {
     depth: u32,
     forest: Forest<'g, S>,
     ranker: Ranker<S>,
+    /// Over the features of the call at hand.
+    inseparable: Option<Inseparable>,
     board: &'g Board,
     incumbent: Incumbent<S>,
     /// The least that was pruned is worth at least this.
@@ -170,6 +173,10 @@ impl Accept<'_> {
             depth: self.depth,
             forest: Forest::new(self.ground, self.budget, None),
             ranker: Ranker::new(Order::Frontier, self.ground.n_features()),
+            inseparable: match &self.ground.judge {
+                Judge::HeldOut(held_out) => Some(Inseparable::new(held_out.clone())),
+                _ => None,
+            },
             board: self.board,
             incumbent,
             floor: u128::MAX,
@@ -197,7 +204,7 @@ impl Accept<'_> {
         while open.len() < TASKS
             && let Some(next) = open.pop()
         {
-            let outcome = search.forest.tree(&next.call.features()).and_then(|tree| {
+            let outcome = search.tree(&next.call).and_then(|tree| {
                 let mut children = Vec::new();
                 search.expand(&tree, &next.call, &mut |_, _, call, bound| {
                     children.push((call.clone(), bound));
@@ -227,7 +234,7 @@ impl Accept<'_> {
             while let Some((place, incumbent)) = rounds.next() {
                 (search.incumbent, search.floor) = (incumbent, u128::MAX);
                 let call = &rounds.tasks[place].call;
-                let outcome = search.forest.tree(&call.features()).and_then(|tree| search.accept(&tree, call));
+                let outcome = search.tree(call).and_then(|tree| search.accept(&tree, call));
                 let (value, bound) = rounds.done(place, &search, outcome.err());
                 self.board.publish(self.objective.fraction(value), self.objective.fraction(bound));
                 self.board.cover(1.0 / rounds.tasks.len() as f64);
@@ -286,6 +293,13 @@ impl<'g, S: Set> Search<'g, S> {
         Stats { evaluations: self.forest.evaluations(), case_sets, flushes, ..self.stats }
     }
 
+    /// The tree of a call that the visit begins with.
+    fn tree(&mut self, call: &Call<S>) -> std::result::Result<Rc<Subtree<S>>, Stop> {
+        let features = call.features();
+        self.inseparable.iter_mut().for_each(|inseparable| inseparable.set(&features));
+        self.forest.tree(&features)
+    }
+
     /// Lines 4 to 7: takes a tree in if it is the best so far.
     fn improve(&mut self, tree: &Subtree<S>) {
         let value = self.objective.value(tree.error, tree.used.count());
@@ -295,9 +309,13 @@ impl<'g, S: Set> Search<'g, S> {
         }
     }
 
+    fn is_ruled_out(&self, value: u128) -> bool {
+        self.incumbent.value <= value.saturating_add(self.objective.delta)
+    }
+
     /// Whether no tree of this value is better than the incumbent by more than delta. Then it is pruned.
     fn rules_out(&mut self, value: u128) -> bool {
-        let rules_out = self.incumbent.value <= value.saturating_add(self.objective.delta);
+        let rules_out = self.is_ruled_out(value);
         if rules_out {
             self.floor = self.floor.min(value);
             self.stats.pruned += 1;
@@ -309,7 +327,10 @@ impl<'g, S: Set> Search<'g, S> {
     fn accept(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>) -> std::result::Result<(), Stop> {
         self.expand(tree, call, &mut |search, feature, child, _| {
             let tree = search.forest.without(tree, feature, &child.features())?;
-            search.accept(&tree, child)
+            search.inseparable.iter_mut().for_each(|inseparable| inseparable.take_away(feature));
+            search.accept(&tree, child)?;
+            search.inseparable.iter_mut().for_each(|inseparable| inseparable.put_back(feature));
+            Ok(())
         })
     }
 
@@ -324,10 +345,13 @@ impl<'g, S: Set> Search<'g, S> {
         self.board.count(1, 0);
         self.forest.ticker.tick(200)?;
         self.improve(tree);
-        let candidates = call.optional.and(&tree.used);
+        let mut candidates = call.optional.and(&tree.used);
         if candidates.is_empty() {
             return Ok(());
         }
+        let needed = self.needed(call, &candidates);
+        candidates.subtract(&needed);
+        let call = &Call { required: call.required.union(&needed), optional: call.optional.minus(&needed) };
         if self.depth > 0 {
             let bound = self.relaxed(tree, &call.required, &call.optional)?;
             if self.rules_out(bound) {
@@ -357,6 +381,34 @@ impl<'g, S: Set> Search<'g, S> {
             optional.insert(feature);
         }
         Ok(())
+    }
+
+    /// The candidates without which too many held-out cases cannot be told apart: from here on they are in every subset.
+    fn needed(&mut self, call: &Call<S>, candidates: &S) -> S {
+        let mut needed = S::empty(self.ground.n_features());
+        let Some(mut inseparable) = self.inseparable.take() else { return needed };
+        let enough = self.objective.errors_beyond(self.incumbent.value);
+        let all = call.features();
+        // If there are not enough without all of them, there are not without one.
+        let all_away = all.minus(candidates);
+        let list = candidates.list();
+        list.iter().for_each(|&feature| inseparable.take_away(feature));
+        let most = inseparable.errors(&all_away, enough);
+        list.iter().for_each(|&feature| inseparable.put_back(feature));
+        if self.is_ruled_out(self.objective.value(most, 0)) {
+            for &feature in &list {
+                let mut rest = all.clone();
+                rest.remove(feature);
+                inseparable.take_away(feature);
+                let errors = inseparable.errors(&rest, enough);
+                inseparable.put_back(feature);
+                if self.rules_out(self.objective.value(errors, 0)) {
+                    needed.insert(feature);
+                }
+            }
+        }
+        self.inseparable = Some(inseparable);
+        needed
     }
 
     /// Algorithm 4, greedy: the candidates that are left when as many as can be, in their order, are not taken away at

@@ -66,6 +66,11 @@ impl Objective {
         u128::from(error) * self.scale + self.penalty * n_features as u128
     }
 
+    /// Errors that are worth as much as a value at least, without a feature.
+    pub fn errors_beyond(&self, value: u128) -> u64 {
+        (value / self.scale + 1).min(u128::from(u64::MAX)) as u64
+    }
+
     /// A value as a fraction of all cases.
     pub fn fraction(&self, value: u128) -> f64 {
         value as f64 / self.scale as f64 / self.whole

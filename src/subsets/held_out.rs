@@ -28,6 +28,7 @@ pub(crate) struct HeldOut {
     pub n_cases: usize,
     /// Of all cases, in units.
     pub total: u64,
+    n_classes: usize,
     /// The row of each case.
     rows: Vec<usize>,
     classes: Vec<u32>,
@@ -94,6 +95,7 @@ impl HeldOut {
         Ok(HeldOut {
             n_cases: rows.len(),
             total,
+            n_classes: data.schema().labels().map_or(0, |labels| labels.len()),
             classes: rows.iter().map(|&row| classes[row]).collect(),
             rows,
             masses,
@@ -130,6 +132,36 @@ impl HeldOut {
             return 0;
         }
         self.masses[case as usize] * self.costs.of(class as usize, label as usize) as u64
+    }
+
+    /// The codes of a column, case by case.
+    pub fn codes(&self, column: usize) -> &[u32] {
+        &self.columns[column].codes
+    }
+
+    /// Whether two cases have the same values in these columns.
+    pub fn are_equal(&self, a: u32, b: u32, columns: &[usize]) -> bool {
+        columns.iter().all(|&column| {
+            let codes = &self.columns[column].codes;
+            codes[a as usize] == codes[b as usize]
+        })
+    }
+
+    pub fn n_classes(&self) -> usize {
+        self.n_classes
+    }
+
+    pub fn class(&self, case: u32) -> u32 {
+        self.classes[case as usize]
+    }
+
+    pub fn mass(&self, case: u32) -> u64 {
+        self.masses[case as usize]
+    }
+
+    /// What cases of these class masses cost when they are all taken for the class where that is the least.
+    pub fn least_error(&self, masses: &[u64]) -> u64 {
+        self.costs.leaf(masses).0 as u64
     }
 
     /// The errors of cases that a leaf of this class gets.

@@ -32,6 +32,7 @@ mod goal;
 mod graph;
 mod ground;
 mod held_out;
+mod inseparable;
 mod pessimistic;
 mod trees;
 

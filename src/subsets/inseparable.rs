@@ -1,0 +1,95 @@
+//! Held-out cases that no tree over some features can tell apart.
+//!
+//! Cases of equal values in all features of a set end in the same leaves of every tree over the set, or over a part of
+//! it, with the same shares, and so get the same class. Where they are of several classes, some of them are errors: at
+//! least what the best class for all of them costs. Over fewer features more cases are equal, and what is lost only
+//! grows. Where features have few values this is a strong bound on all subsets that lack one feature.
+
+use std::sync::Arc;
+
+use super::features::Set;
+use super::held_out::HeldOut;
+use crate::bits::mix;
+
+/// Groups of equal cases, by a hash of their values that follows features taken away and put back.
+pub(super) struct Inseparable {
+    held_out: Arc<HeldOut>,
+    /// Per case: the sum of the marks of its values in the features at hand.
+    hashes: Vec<u64>,
+    /// Open addressing: the number of the run that wrote the place, and the group there.
+    places: Vec<(u32, u32)>,
+    run: u32,
+    /// Per group: its first case, and the mass of each class.
+    first: Vec<u32>,
+    masses: Vec<u64>,
+}
+
+impl Inseparable {
+    pub fn new(held_out: Arc<HeldOut>) -> Self {
+        let n = held_out.n_cases;
+        let places = vec![(0, 0); (2 * n).next_power_of_two().max(2)];
+        Inseparable { held_out, hashes: vec![0; n], places, run: 0, first: Vec::new(), masses: Vec::new() }
+    }
+
+    /// Makes these the features at hand. Complexity: O(cases x features).
+    pub fn set<S: Set>(&mut self, features: &S) {
+        self.hashes.fill(0);
+        features.list().into_iter().for_each(|feature| self.put_back(feature));
+    }
+
+    /// Puts a feature back. Complexity: O(cases).
+    pub fn put_back(&mut self, feature: usize) {
+        let codes = self.held_out.codes(feature);
+        self.hashes.iter_mut().zip(codes).for_each(|(hash, &code)| *hash = hash.wrapping_add(mark(feature, code)));
+    }
+
+    /// Takes a feature away. Complexity: O(cases).
+    pub fn take_away(&mut self, feature: usize) {
+        let codes = self.held_out.codes(feature);
+        self.hashes.iter_mut().zip(codes).for_each(|(hash, &code)| *hash = hash.wrapping_sub(mark(feature, code)));
+    }
+
+    /// The errors of every tree over the features at hand, which are these; no more than `enough` of them, or so, are
+    /// counted. Complexity: O(cases), and O(features) for every case that is like another.
+    pub fn errors<S: Set>(&mut self, features: &S, enough: u64) -> u64 {
+        let n_classes = self.held_out.n_classes();
+        let features = features.list();
+        self.run += 1;
+        self.first.clear();
+        self.masses.clear();
+        let last = self.places.len() - 1;
+        let mut errors = 0;
+        for case in 0..self.held_out.n_cases as u32 {
+            let hash = self.hashes[case as usize];
+            let mut place = (hash >> 32) as usize & last;
+            let group = loop {
+                let (run, group) = self.places[place];
+                if run != self.run {
+                    self.places[place] = (self.run, self.first.len() as u32);
+                    self.first.push(case);
+                    self.masses.resize(self.masses.len() + n_classes, 0);
+                    break self.first.len() - 1;
+                }
+                // The values decide, not the hash.
+                let first = self.first[group as usize];
+                if self.hashes[first as usize] == hash && self.held_out.are_equal(first, case, &features) {
+                    break group as usize;
+                }
+                place = (place + 1) & last;
+            };
+            let masses = &mut self.masses[group * n_classes..(group + 1) * n_classes];
+            let before = if self.first[group] == case { 0 } else { self.held_out.least_error(masses) };
+            masses[self.held_out.class(case) as usize] += self.held_out.mass(case);
+            errors += self.held_out.least_error(masses) - before;
+            if errors >= enough {
+                break;
+            }
+        }
+        errors
+    }
+}
+
+#[inline]
+fn mark(feature: usize, code: u32) -> u64 {
+    mix((feature as u64) << 32 | u64::from(code))
+}
