@@ -15,8 +15,6 @@ mod cases;
 mod impurity;
 #[path = "greedy/properties.rs"]
 mod properties;
-#[path = "greedy/tables.rs"]
-mod tables;
 #[path = "greedy/textbook.rs"]
 mod textbook;
 #[path = "greedy/twin.rs"]
@@ -26,7 +24,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{Random, for_seeds};
+use common::{Random, for_seeds, tables};
 use lattree::Result;
 use lattree::budget::Status;
 use lattree::data::{Dataset, Kind};

@@ -1,4 +1,4 @@
-//! Seeded random tables and parameters for the greedy trees.
+//! Seeded random tables and parameters for greedy trees, one by one or over subsets of the columns.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Targ
 use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Unseen;
 
-use crate::common::Random;
+use super::Random;
 
 pub fn feature(name: &str, kind: Kind) -> Feature {
     Feature { name: name.into(), kind, dtype: String::new() }
@@ -96,9 +96,14 @@ fn random_column(random: &mut Random, name: &str, n_rows: usize, finite: bool) -
 
 /// 1 to 60 rows, 1 to 6 columns of all kinds, 1 to 5 classes, sometimes counts and weights.
 pub fn random_table(random: &mut Random, finite: bool) -> Dataset {
+    random_table_of(random, |random| 1 + random.below(6), finite)
+}
+
+/// As [`random_table`], of as many columns as are drawn.
+pub fn random_table_of(random: &mut Random, n_columns: impl Fn(&mut Random) -> u64, finite: bool) -> Dataset {
     let n_rows = if random.chance(5) { 1 + random.below(3) } else { 4 + random.below(57) } as usize;
     let mut columns: Vec<(Feature, Column)> = Vec::new();
-    for index in 0..1 + random.below(6) {
+    for index in 0..n_columns(random) {
         let name = format!("x{index}");
         let next = if index > 0 && random.chance(10) {
             // The same column again.

@@ -1,0 +1,198 @@
+//! Backward elimination with what trees share, tree by tree, and by a literal loop.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use lattree::budget::Status;
+use lattree::data::{Column, Dataset, Kind, Number};
+use lattree::greedy::{self, Missing};
+use lattree::subsets::{Estimator, Outcome, Params};
+
+use crate::brute::{Lattice, columns, set_of};
+use crate::calls::remove;
+use crate::common::tables::{feature, levels, random_params, random_table_of, table};
+use crate::common::{Random, for_seeds};
+use crate::judge::Judge;
+use crate::problem::Problem;
+
+/// The path of removals, what it leaves, and its error: smallest error, then a feature that the tree does not use, then
+/// the lowest column, until the error would grow.
+fn literal(lattice: &Lattice, judge: &Judge) -> (Vec<(usize, f64)>, Vec<usize>, f64) {
+    let mut set = lattice.required | lattice.candidates;
+    let mut path = Vec::new();
+    loop {
+        let tree = lattice.tree(set);
+        let used = lattice.used(&tree);
+        let removable = columns(set & !lattice.required);
+        let next = removable.into_iter().map(|column| {
+            let fewer = lattice.tree(set & !(1 << column));
+            (judge.mistakes(&fewer), used >> column & 1, column)
+        });
+        match next.min() {
+            Some((mistakes, _, column)) if mistakes <= judge.mistakes(&tree) => {
+                set &= !(1 << column);
+                path.push((column, judge.error(&lattice.tree(set))));
+            }
+            _ => return (path, columns(set), judge.error(&tree)),
+        }
+    }
+}
+
+/// As [`literal`], but follows a path that was given, where errors are no fractions: no step may be worse than another by
+/// more than rounding, and no improvement is left.
+fn retrace(lattice: &Lattice, judge: &Judge, outcome: &Outcome, say: &dyn Fn(&str) -> String) {
+    let mut set = lattice.required | lattice.candidates;
+    let near = |a: f64, b: f64| a <= b + judge.tolerance() * b;
+    for step in 0..=outcome.path.len() {
+        let error = judge.error(&lattice.tree(set));
+        let removable = columns(set & !lattice.required);
+        let errors = removable.iter().map(|&column| judge.error(&lattice.tree(set & !(1 << column))));
+        let least = errors.fold(f64::INFINITY, f64::min);
+        let Some(removal) = outcome.path.get(step) else {
+            let stops = least > error || !near(least, error * (1.0 - 2.0 * judge.tolerance()));
+            return assert!(stops, "{}", say(&format!("{least} after {error}, and it stopped")));
+        };
+        assert!(set & !lattice.required & 1 << removal.feature != 0, "{}", say("not there to remove"));
+        set &= !(1 << removal.feature);
+        let left = judge.error(&lattice.tree(set));
+        assert!(near(left, least) && near(left, error), "{}", say(&format!("{error}, then {left}, not {least}")));
+        assert!(near(left, removal.error) && near(removal.error, left), "{}", say("the error of a step"));
+    }
+}
+
+fn steps(outcome: &Outcome) -> Vec<(usize, f64)> {
+    outcome.path.iter().map(|removal| (removal.feature, removal.error)).collect()
+}
+
+fn same(white: &Outcome, black: &Outcome, say: &dyn Fn(&str) -> String) {
+    assert_eq!(steps(white), steps(black), "{}", say("white and black paths"));
+    assert_eq!((&white.features, white.error), (&black.features, black.error), "{}", say("white and black outcomes"));
+    assert!(white.tree == black.tree, "{}", say("white and black trees"));
+    assert_eq!([white.status, black.status], [Status::Complete; 2], "{}", say("status"));
+    assert_eq!([white.lower_bound, black.lower_bound], [0.0; 2], "{}", say("a heuristic proves nothing"));
+}
+
+#[test]
+fn both_boxes_take_the_same_path() {
+    let [removals, kept, white_built, black_built] = [0; 4].map(AtomicU64::new);
+    for_seeds(3_000, |seed| {
+        let problem = Problem::random(seed);
+        let lattice = Lattice::new(&problem.data, &problem.params);
+        if !lattice.is_sound() {
+            return;
+        }
+        let mut random = Random::new(12_000_000 + seed);
+        let goal = crate::acceptable::random_goal(&mut random);
+        let judge = Judge::new(&problem, goal.error);
+        let search = (goal.error == Estimator::Search).then_some(&problem.search);
+        let params = problem.with_threads(*random.pick(&[1, 2, 4]));
+        let [white, black] = [true, false].map(|white| remove(&problem.data, search, &params, goal.error, white));
+        let say = |what: &str| format!("seed {seed}, {:?}: {what}\n{}", goal.error, problem.words());
+        same(&white, &black, &say);
+        let left = set_of(&white.features);
+        assert!(*lattice.tree(left) == white.tree, "{}", say("the tree is not that of the features"));
+        assert_eq!(
+            left & !lattice.required,
+            lattice.used(&white.tree) & !lattice.required,
+            "{}",
+            say("unused are left")
+        );
+        match judge {
+            Judge::Leaves => retrace(&lattice, &judge, &white, &say),
+            Judge::Cases { .. } => {
+                let (path, features, error) = literal(&lattice, &judge);
+                let found = steps(&white);
+                let near = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.max(1.0);
+                let same =
+                    found.len() == path.len() && found.iter().zip(&path).all(|(a, b)| a.0 == b.0 && near(a.1, b.1));
+                assert!(same, "{}", say(&format!("{found:?}, not {path:?}")));
+                assert!(white.features == features && near(white.error, error), "{}", say("what is left"));
+            }
+        }
+        removals.fetch_add(white.path.len() as u64, Relaxed);
+        kept.fetch_add(white.features.len() as u64, Relaxed);
+        white_built.fetch_add(white.stats.built, Relaxed);
+        black_built.fetch_add(black.stats.built, Relaxed);
+    });
+    let [removals, kept, white, black] = [removals, kept, white_built, black_built].map(AtomicU64::into_inner);
+    println!("{removals} features removed, {kept} kept; {white} trees built of {black}");
+    assert!(white < black && removals > 0 && kept > 0);
+}
+
+/// More columns than any word has bits. As a black box for every sixth column only, since that takes as many trees as
+/// their square.
+#[test]
+fn wide_tables() {
+    for seed in 0..6 {
+        let mut random = Random::new(13_000_000 + seed);
+        let data = random_table_of(&mut random, |random| 129 + random.below(100), true);
+        let n = data.columns().len();
+        let drawn = random_params(&mut random, Missing::Fractional, &data);
+        let params = Params { greedy: greedy::Params { max_leaves: None, ..drawn }, ..Params::default() };
+        let [candidates, required] = [3, 1].map(|first| (first..n).step_by(6).collect::<Vec<_>>());
+        let some = Params { candidates: Some(candidates), required: required.clone(), ..params.clone() };
+        for error in [Estimator::Training, Estimator::Pessimistic] {
+            let [white, black] = [true, false].map(|white| remove(&data, None, &some, error, white));
+            same(&white, &black, &|what| format!("seed {seed}, {error:?}: {what}, {params:?}\n{data:?}"));
+            assert!(required.iter().all(|column| white.features.contains(column)), "seed {seed}");
+            let all = remove(&data, None, &params, error, true);
+            assert_eq!(all.path.len() + all.features.len(), n, "seed {seed}");
+            let used: Vec<usize> = all.tree.features().into_iter().map(|column| column as usize).collect();
+            assert_eq!(all.features, used, "seed {seed}");
+        }
+    }
+}
+
+/// `n` columns of which column i alone tells class i from class 0.
+fn one_for_each_class(n: usize, useless: usize) -> Dataset {
+    let classes: Vec<u32> = (0..=n as u32).flat_map(|class| [class; 3]).collect();
+    let column = |i: usize| {
+        let values = classes.iter().map(|&class| i64::from(class == i as u32 + 1)).collect();
+        (feature(&format!("x{i}"), Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+    };
+    let constant = |i: usize| {
+        let codes = vec![Some(0); classes.len()];
+        (feature(&format!("z{i}"), Kind::Nominal(vec!["same".into(), "other".into()])), levels(&codes))
+    };
+    let columns = (0..useless).map(constant).chain((0..n).map(column)).collect();
+    table(columns, n + 1, classes.clone(), None, None)
+}
+
+#[test]
+fn features_that_are_all_needed_are_all_kept() {
+    for (n, useless) in [(1, 0), (5, 0), (5, 3), (70, 0), (70, 3)] {
+        let data = one_for_each_class(n, useless);
+        for error in [Estimator::Search, Estimator::Training, Estimator::Pessimistic] {
+            let [white, black] =
+                [true, false].map(|white| remove(&data, Some(&data), &Params::default(), error, white));
+            same(&white, &black, &|what| format!("{n} columns and {useless}, {error:?}: {what}"));
+            assert_eq!(white.features, (useless..useless + n).collect::<Vec<_>>(), "{error:?}");
+            let removed: Vec<usize> = white.path.iter().map(|removal| removal.feature).collect();
+            assert_eq!(removed, (0..useless).collect::<Vec<_>>(), "{error:?}");
+            assert_eq!(white.tree.n_leaves(), n + 1);
+        }
+    }
+}
+
+#[test]
+fn features_that_are_all_useless_are_all_removed() {
+    let n = 9;
+    let column = |i: usize| {
+        let values = (0..64).map(|row: i64| row >> i & 1).collect();
+        (feature(&format!("x{i}"), Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+    };
+    // Parity: no split gains anything. And one class only.
+    let parity = (0..64u32).map(|row| row.count_ones() % 2).collect();
+    for classes in [parity, vec![1; 64]] {
+        let data = table((0..n).map(column).collect(), 2, classes, None, None);
+        for error in [Estimator::Search, Estimator::Training, Estimator::Pessimistic] {
+            let [white, black] =
+                [true, false].map(|white| remove(&data, Some(&data), &Params::default(), error, white));
+            same(&white, &black, &|what| format!("{error:?}: {what}"));
+            assert!(white.features.is_empty() && white.tree.n_nodes() == 0);
+            let removed: Vec<usize> = white.path.iter().map(|removal| removal.feature).collect();
+            assert_eq!(removed, (0..n).collect::<Vec<_>>());
+            assert!(white.path.iter().all(|removal| removal.error == white.error));
+            assert_eq!(white.stats.built, 1);
+        }
+    }
+}
