@@ -172,7 +172,7 @@ impl Accept<'_> {
             ground: self.ground,
             objective: self.objective,
             depth: self.depth,
-            forest: Forest::new(self.ground, self.budget, None),
+            forest: Forest::new(self.ground, self.budget, self.threads, None),
             ranker: Ranker::new(Order::Frontier, self.ground.n_features()),
             inseparable: match &self.ground.judge {
                 Judge::HeldOut(held_out) => Some(Inseparable::new(held_out.clone())),

@@ -118,7 +118,6 @@ impl<S: Set> Forest<'_, S> {
                 }
                 Ok(error)
             }
-            None if depth == 0 => Ok(at_open_node(&tree.set, inside)),
             None => self.least_error(&tree.set, required.clone(), optional.clone(), depth, inside),
         }
     }
