@@ -300,8 +300,9 @@ impl<I: Impurity> RanksBy<I> {
             // What comes behind the last that was kept may be behind what was dropped too.
             let last = ranking.places.last().filter(|_| ranking.is_cut).map(|(column, _)| *column);
             let known = ranking.places.drain(..).map(|(column, _)| column).zip(ranking.found.drain(..));
-            let mut all: Vec<(u32, Found)> = known.chain(added).collect();
-            all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+            let mut all = added;
+            all.extend(known);
+            all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
             if let Some(last) = last {
                 all.truncate(all.iter().position(|(column, _)| *column == last).map_or(0, |place| place + 1));
             }
@@ -309,8 +310,8 @@ impl<I: Impurity> RanksBy<I> {
                 all.truncate(KEPT);
                 ranking.is_cut = true;
             }
-            ranking.places = all.iter().map(|(column, found)| (*column, is_perfect(found))).collect();
-            ranking.found = all.into_iter().map(|(_, found)| found).collect();
+            ranking.places.extend(all.iter().map(|(column, found)| (*column, is_perfect(found))));
+            ranking.found.extend(all.into_iter().map(|(_, found)| found));
         }
         // What was looked at until then is in its place.
         outcome

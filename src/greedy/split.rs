@@ -83,7 +83,7 @@ pub(crate) struct Found {
     pub gain: i64,
     /// How far rounding may be wrong about which quality is greater; then gains are compared as they are.
     pub slack: u64,
-    pub exact: Option<Exact>,
+    pub exact: Option<Box<Exact>>,
     pub cut: Cut,
 }
 
@@ -172,7 +172,7 @@ impl<I: Impurity> Rule<I> {
         };
         let exact = exact.filter(|_| !self.ratio);
         let slack = if exact.is_some() { self.impurity.noise(known.node_mass, branches) as u64 } else { 0 };
-        Some(Found { quality, gain, slack, exact, cut: cut() })
+        Some(Found { quality, gain, slack, exact: exact.map(Box::new), cut: cut() })
     }
 
     /// The best split of a column of any kind from its cells, at a node of these class masses and that many cases.

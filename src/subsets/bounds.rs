@@ -134,7 +134,14 @@ impl<S: Set> Forest<'_, S> {
         if matches!(self.judge(), Judge::HeldOut(_)) && set.judged.is_empty() {
             return Ok(0);
         }
-        let mut least = u64::MAX;
+        // If no required feature splits the set, it is a leaf where the subset has no other.
+        let mut least = match self.best(set, &required)? {
+            None => set.leaf_error,
+            Some(_) => u64::MAX,
+        };
+        if least == 0 {
+            return Ok(0);
+        }
         loop {
             let Some(place) = self.best(set, &required.union(&optional))? else {
                 return Ok(least.min(set.leaf_error));
