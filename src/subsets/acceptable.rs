@@ -129,6 +129,8 @@ struct Search<'g, S: Set> {
     incumbent: Incumbent<S>,
     /// The least that was pruned is worth at least this.
     floor: u128,
+    /// Whether the bounds of calls are kept.
+    keeps_bounds: bool,
     stats: Stats,
 }
 
@@ -145,6 +147,7 @@ impl Accept<'_> {
         let (required, optional) = self.ground.sets::<S>();
         let all = Call { required, optional };
         let mut search = self.search(Incumbent { value: u128::MAX, features: all.features() });
+        search.keeps_bounds = true;
         let mut open = BinaryHeap::new();
         let stop = self.prepare(&mut search, all, &mut open).err();
         let mut tasks = open.into_vec();
@@ -181,6 +184,7 @@ impl Accept<'_> {
             board: self.board,
             incumbent,
             floor: u128::MAX,
+            keeps_bounds: false,
             stats: Stats::default(),
         }
     }
@@ -355,7 +359,7 @@ impl<'g, S: Set> Search<'g, S> {
         let call = &Call { required: call.required.union(&needed), optional: call.optional.minus(&needed) };
         let features = if are_alike { call.features().list() } else { Vec::new() };
         if self.depth > 0 {
-            let bound = self.relaxed(tree, &call.required, &call.optional, &features)?;
+            let bound = self.relaxed(tree, (&call.required, &call.optional, None), &features)?;
             if self.rules_out(bound) {
                 return Ok(());
             }
@@ -375,7 +379,7 @@ impl<'g, S: Set> Search<'g, S> {
                     open.insert(feature);
                     self.partial(tree, &open, &features)
                 }
-                _ => self.relaxed(tree, &required, &optional, &features)?,
+                _ => self.relaxed(tree, (&required, &optional, Some(feature)), &features)?,
             };
             if !self.rules_out(bound) {
                 descend(self, feature, &Call { required: required.clone(), optional: optional.clone() }, bound)?;
@@ -415,9 +419,9 @@ impl<'g, S: Set> Search<'g, S> {
         (needed, most > 0)
     }
 
-    /// Errors that rule a part of the lattice out.
+    /// The fewest errors that rule a part of the lattice out, where features cost nothing.
     fn enough(&self) -> u64 {
-        self.objective.errors_beyond(self.incumbent.value)
+        self.objective.errors_of(self.incumbent.value.saturating_sub(self.objective.delta))
     }
 
     /// Algorithm 4, greedy: the candidates that are left when as many as can be, in their order, are not taken away at
@@ -450,16 +454,16 @@ impl<'g, S: Set> Search<'g, S> {
     fn relaxed(
         &mut self,
         tree: &Subtree<S>,
-        required: &S,
-        optional: &S,
+        call: (&S, &S, Option<usize>),
         features: &[usize],
     ) -> std::result::Result<u128, Stop> {
         let mut used = S::empty(self.ground.n_features());
-        let all = required.union(optional);
         let enough = self.enough();
+        // With a penalty less errors may do. Bounds that are kept are to be as good as can be.
+        let needed = if self.keeps_bounds || self.objective.penalizes() { 0 } else { enough };
         let inseparable = self.inseparable.as_mut().filter(|_| !features.is_empty());
         let inside = &mut inseparable.map(|inseparable| Inside { inseparable, features, enough });
-        let error = self.forest.relaxed(tree, (required, optional, &all), self.depth, inside, &mut used)?;
+        let error = self.forest.relaxed(tree, call, self.depth, needed, inside, &mut used)?;
         Ok(self.objective.value(error, used.count()))
     }
 }

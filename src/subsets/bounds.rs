@@ -94,54 +94,83 @@ impl<S: Set> Forest<'_, S> {
     }
 
     /// A bound where every case set that is not decided chooses the best of its own subsets, in agreement with what was
-    /// chosen above it: at most `depth` such choices on a path, and nothing below. `tree` is over R + S, or over more;
-    /// then the features that are missing in R + S have to be in none of the two.
+    /// chosen above it: at most `depth` such choices on a path, and nothing below. `tree` is over R + S, or over these and
+    /// the feature that is `gone`. A bound of less than `needed` may be less than it could be: no more is looked at once
+    /// that much is out of reach.
     pub fn relaxed(
         &mut self,
         tree: &Subtree<S>,
-        (required, optional, all): (&S, &S, &S),
+        (required, optional, gone): (&S, &S, Option<usize>),
         depth: u32,
+        needed: u64,
         inside: &mut Option<Inside<'_>>,
         used: &mut S,
     ) -> Result<u64, Stop> {
+        let mut open = Vec::new();
+        let mut error = self.decided(tree, (required, &required.union(optional)), used, &mut open);
+        // Without a feature that it uses, the error of a subtree may grow; else it is the most that the bound can be.
+        let may_grow = |tree: &Subtree<S>| gone.is_some_and(|gone| tree.used.has(gone));
+        open.sort_by_key(|tree| !may_grow(tree));
+        let mut most: u64 = open.iter().filter(|tree| !may_grow(tree)).map(|tree| tree.error).sum();
+        for (place, tree) in open.iter().enumerate() {
+            if !may_grow(tree) {
+                most -= tree.error;
+            }
+            let is_last = open.get(place + 1).is_none_or(|next| !may_grow(next));
+            let floor = if is_last { needed.saturating_sub(error + most) } else { 0 };
+            let least = self.least_error(&tree.set, required.clone(), optional.clone(), depth, floor, inside)?;
+            if least < floor {
+                return Ok(error);
+            }
+            error += least;
+        }
+        Ok(error)
+    }
+
+    /// The errors that are decided where these features are in every subset, and the subtrees that are not.
+    fn decided<'t>(
+        &mut self,
+        tree: &'t Subtree<S>,
+        (required, all): (&S, &S),
+        used: &mut S,
+        open: &mut Vec<&'t Subtree<S>>,
+    ) -> u64 {
         if tree.used.is_in(required) && tree.ahead.is_apart_from(all) {
             used.add(&tree.used);
-            return Ok(tree.error);
+            return tree.error;
         }
-        let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
         match tree.split.as_ref().filter(|split| required.has(split.column as usize)) {
             Some(split) => {
                 used.insert(split.column as usize);
+                let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
                 let mut error = split.empty_error + self.spread_error(tree, is_fixed);
                 for child in &tree.children {
-                    error += self.relaxed(child, (required, optional, all), depth, inside, used)?;
+                    error += self.decided(child, (required, all), used, open);
                 }
-                Ok(error)
+                error
             }
-            None => self.least_error(&tree.set, required.clone(), optional.clone(), depth, inside),
+            None => {
+                open.push(tree);
+                0
+            }
         }
     }
 
-    /// The least error on a case set of trees that choose among the optional features, at most `depth` of them on a path.
+    /// The least error on a case set of trees that choose among the optional features, at most `depth` of them on a path;
+    /// or any number below `floor`, if it is below that.
     fn least_error(
         &mut self,
         set: &Rc<CaseNode<S>>,
         required: S,
         mut optional: S,
         depth: u32,
+        floor: u64,
         inside: &mut Option<Inside<'_>>,
     ) -> Result<u64, Stop> {
         if matches!(self.judge(), Judge::HeldOut(_)) && set.judged.is_empty() {
             return Ok(0);
         }
-        // If no required feature splits the set, it is a leaf where the subset has no other.
-        let mut least = match self.best(set, &required)? {
-            None => set.leaf_error,
-            Some(_) => u64::MAX,
-        };
-        if least == 0 {
-            return Ok(0);
-        }
+        let mut least = u64::MAX;
         loop {
             let Some(place) = self.best(set, &required.union(&optional))? else {
                 return Ok(least.min(set.leaf_error));
@@ -168,11 +197,11 @@ impl<S: Set> Forest<'_, S> {
                 }
                 if let Child::Set(child) = child {
                     let depth = if is_required { depth } else { depth - 1 };
-                    error += self.least_error(child, with.clone(), without.clone(), depth, inside)?;
+                    error += self.least_error(child, with.clone(), without.clone(), depth, 0, inside)?;
                 }
             }
             least = least.min(error);
-            if is_required || least == 0 {
+            if is_required || least == 0 || least < floor {
                 return Ok(least);
             }
             // or it is not, and the next one does.

@@ -66,9 +66,14 @@ impl Objective {
         u128::from(error) * self.scale + self.penalty * n_features as u128
     }
 
-    /// Errors that are worth as much as a value at least, without a feature.
-    pub fn errors_beyond(&self, value: u128) -> u64 {
-        (value / self.scale + 1).min(u128::from(u64::MAX)) as u64
+    /// Whether features cost anything.
+    pub fn penalizes(&self) -> bool {
+        self.penalty > 0
+    }
+
+    /// The fewest errors that are worth a value at least, without a feature.
+    pub fn errors_of(&self, value: u128) -> u64 {
+        value.div_ceil(self.scale).min(u128::from(u64::MAX)) as u64
     }
 
     /// A value as a fraction of all cases.
