@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -9,16 +10,26 @@ import polars as pl
 
 import lattree
 from lattree import (
+    AcceptableSubsetSearch,
+    BackwardEliminationSearch,
     Binarizer,
     Dataset,
+    DistinctCounts,
+    DistinctTree,
+    DistinctTrees,
+    DistinctTreeSearch,
+    ExhaustiveSubsetSearch,
     Feature,
     GreedyResult,
     GreedyTreeSearch,
     OptimalResult,
     OptimalTreeSearch,
     Progress,
+    Removal,
     Rule,
     Schema,
+    SubsetProgress,
+    SubsetResult,
     Tree,
     datasets,
     experiments,
@@ -123,6 +134,40 @@ assert (grown.status, grown.tree.depth <= 3, grown.tree.n_leaves <= 4, grown.sec
     True,
 )
 grower.cancel()
+
+# All distinct greedy trees over the subsets of the columns, one by one or counted. The parameters of GreedyTreeSearch
+# but `max_leaves` are those of all searches over subsets.
+lister = DistinctTreeSearch(order="frontier", ordered=True, required="age", candidates=None, memory_limit=10**8)
+trees: DistinctTrees = lister.run(data)
+with trees:
+    first: DistinctTree = next(trees)
+    assert first.tree == GreedyTreeSearch().run(data).tree
+    assert first.features == tuple(first.tree.features)
+    assert all("age" in other.features for other in trees)
+trees.close()
+watched: list[SubsetProgress] = []
+counts: DistinctCounts = lister.count(data, progress=watched.append, on_interrupt="return")
+assert (trees.status, counts.status, trees.counts.distinct) == ("complete", "complete", counts.distinct)
+assert sum(counts.by_size) == counts.distinct <= counts.built
+assert counts.overhead == counts.built / counts.distinct
+assert all(w.seconds > 0 and w.built >= w.distinct >= 0 and 0 <= w.covered <= 1 for w in watched)
+
+# Which columns? Trees are grown on one part of a table, and judged by the errors that they make on another.
+building, held_out = learn.split(0.3, seed=1)
+eliminated: SubsetResult = BackwardEliminationSearch(error="search", white_box=True).run(building, held_out)
+assert (eliminated.status, eliminated.lower_bound, eliminated.seconds > 0) == ("complete", 0, True)
+assert len(eliminated.path) + len(eliminated.features) == 16
+last: Removal = eliminated.path[-1]
+assert (last.error, last.feature in eliminated.features) == (eliminated.error, False)
+chooser = AcceptableSubsetSearch(delta=0.01, feature_penalty=0.001, error="search", min_cases=16, time_limit=2.0)
+chosen = chooser.run(building, held_out, progress=watched.append, on_interrupt="return")
+assert (chosen.status in ("optimal", "acceptable", "time_limit"), 0 <= chosen.gap <= 1) == (True, True)
+assert all(w.lower_bound <= (w.error or 1) for w in watched)
+few = building.select(list(eliminated.features[:6]))
+every = ExhaustiveSubsetSearch(feature_penalty=0.0, error="training", max_features=3).run(few)
+assert (every.status, every.stats["built"]) == ("optimal", sum(comb(few.n_features, k) for k in range(4)))
+assert every.error == (every.tree.predict(few) != few.target).mean()
+chooser.cancel()
 
 # Trees print, export, come back, and predict in the values of the target.
 tree: Tree = result.tree

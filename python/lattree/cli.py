@@ -1,16 +1,17 @@
-"""The command line: trees from a file, optimal or greedy, without writing Python.
+"""The command line: trees from a file, optimal or greedy, and their features, without writing Python.
 
 Results go to stdout; summaries, progress and errors to stderr. Exit codes: 0 done, also when a limit was met (the
 summary says so); 2 the call or the data are wrong; 130 interrupted, after printing the best tree so far.
 """
 
 import contextlib
+import json as json_format
 import os
 import sys
 from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console
@@ -19,6 +20,34 @@ import lattree
 from lattree import datasets
 from lattree._describe import describe as describe_dataset
 from lattree._dtypes import list_names
+from lattree._options import (
+    Criterion,
+    Dot,
+    Drop,
+    Estimator,
+    Gaps,
+    Json,
+    MaxDepth,
+    Method,
+    MinBranch,
+    MinCases,
+    MinGain,
+    MinLeaf,
+    Missing,
+    Nominal,
+    Nominals,
+    NominalSplits,
+    Order,
+    Required,
+    Source,
+    Split,
+    Target,
+    Text,
+    Threads,
+    Thresholds,
+    TimeLimit,
+    Weights,
+)
 from lattree._readers import read_csv, read_ipc, read_parquet
 
 app = typer.Typer(
@@ -36,58 +65,6 @@ _READERS: dict[str, Callable[..., lattree.Dataset]] = {
     ".pq": read_parquet,
     **dict.fromkeys((".arrow", ".feather", ".ipc"), read_ipc),
 }
-
-Source = Annotated[str, typer.Argument(metavar="FILE|NAME", help="CSV, TSV, Parquet or Arrow IPC; or a bundled table.")]
-Target = Annotated[str | None, typer.Option(help="Column to predict; bundled tables know theirs.")]
-Nominal = Annotated[list[str] | None, typer.Option(metavar="COL", help="Take COL as names, not numbers. Repeatable.")]
-Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Leave COL out. Repeatable.")]
-TimeLimit = Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")]
-Threads = Annotated[int | None, typer.Option(help="Threads; default: those available.")]
-Text = Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")]
-Json = Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")]
-Dot = Annotated[bool, typer.Option("--dot", help="Print the tree for Graphviz.")]
-
-
-class Thresholds(str, Enum):
-    """Which cuts of continuous columns are offered to the search."""
-
-    auto = "auto"
-    all = "all"
-    quantile = "quantile"
-    mdlp = "mdlp"
-
-
-class Criterion(str, Enum):
-    """How greedy splits are judged."""
-
-    information_gain = "information_gain"
-    gain_ratio = "gain_ratio"
-    gini = "gini"
-    error = "error"
-
-
-class NominalSplits(str, Enum):
-    """How nominal columns are split."""
-
-    multiway = "multiway"
-    one_vs_rest = "one_vs_rest"
-    subsets = "subsets"
-
-
-class Missing(str, Enum):
-    """What becomes of missing values."""
-
-    fractional = "fractional"
-    drop = "drop"
-    mean = "mean"
-    class_mean = "class_mean"
-    level = "level"
-
-
-class ClassWeight(str, Enum):
-    """How much the cases of each class matter."""
-
-    balanced = "balanced"
 
 
 def _print_version(wanted: bool) -> None:
@@ -137,7 +114,7 @@ def optimal(
             time_limit=time_limit,
             threads=threads,
         )
-        with _progress() as progress:
+        with _progress(_how_near) as progress:
             result = search.run(data, progress=progress, on_interrupt="return")
         write(result.tree)
     offered = "" if result.exact_thresholds else ", over the thresholds offered"
@@ -151,16 +128,16 @@ def optimal(
 def greedy(
     source: Source,
     target: Target = None,
-    criterion: Annotated[Criterion, typer.Option(help="What makes a split good.")] = Criterion.information_gain,
-    min_cases: Annotated[int, typer.Option(help="Fewest cases in a node that is split.")] = 2,
-    min_branch: Annotated[int | None, typer.Option(help="Fewest cases in two branches of a split.")] = None,
-    min_leaf: Annotated[int, typer.Option(help="Fewest cases in a leaf.")] = 1,
-    max_depth: Annotated[int | None, typer.Option(help="Longest path from root to leaf, in tests.")] = None,
-    min_gain: Annotated[float, typer.Option(help="Least gain of a split, per case.")] = 0.0,
+    criterion: Split = Criterion.information_gain,
+    min_cases: MinCases = 2,
+    min_branch: MinBranch = None,
+    min_leaf: MinLeaf = 1,
+    max_depth: MaxDepth = None,
+    min_gain: MinGain = 0.0,
     max_leaves: Annotated[int | None, typer.Option(help="Most leaves; the best splits come first.")] = None,
-    nominal_splits: Annotated[NominalSplits, typer.Option(help="Splits of nominal columns.")] = NominalSplits.multiway,
-    missing: Annotated[Missing, typer.Option(help="What becomes of missing values.")] = Missing.fractional,
-    class_weight: Annotated[ClassWeight | None, typer.Option(help="All classes matter the same in total.")] = None,
+    nominal_splits: Nominals = NominalSplits.multiway,
+    missing: Gaps = Missing.fractional,
+    class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
@@ -195,6 +172,133 @@ def greedy(
 
 
 @app.command()
+def distinct(
+    source: Source,
+    target: Target = None,
+    list_: Annotated[bool, typer.Option("--list", help="Print the features of every tree, one tree per line.")] = False,
+    order: Annotated[Order, typer.Option(help="In which order features are taken away.")] = Order.frontier,
+    require: Required = None,
+    criterion: Split = Criterion.information_gain,
+    min_cases: MinCases = 2,
+    min_branch: MinBranch = None,
+    min_leaf: MinLeaf = 1,
+    max_depth: MaxDepth = None,
+    min_gain: MinGain = 0.0,
+    nominal_splits: Nominals = NominalSplits.multiway,
+    missing: Gaps = Missing.fractional,
+    class_weight: Weights = None,
+    nominal: Nominal = None,
+    drop: Drop = None,
+    time_limit: TimeLimit = None,
+    threads: Threads = None,
+    json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Count, or list, the distinct greedy trees over all subsets of the columns."""
+    with _user_errors():
+        data = _load_to_learn(source, target, nominal, drop)
+        keywords = _keywords(
+            order=order,
+            required=require or (),
+            criterion=criterion,
+            min_cases=min_cases,
+            min_branch=min_branch,
+            min_leaf=min_leaf,
+            max_depth=max_depth,
+            min_gain=min_gain,
+            nominal_splits=nominal_splits,
+            missing=missing,
+            class_weight=class_weight,
+            time_limit=time_limit,
+            threads=threads,
+        )
+        search = lattree.DistinctTreeSearch(**keywords)
+        if list_:
+            counts = _list_trees(search.run(data), json)
+        else:
+            with _progress(_how_many) as progress:
+                counts = search.count(data, progress=progress, on_interrupt="return")
+            typer.echo(_counts_as_json(counts) if json else _counts_as_text(counts))
+    overhead = "" if counts.overhead is None else f", overhead {counts.overhead:.6f}"
+    _summarize(counts, f"; trees {counts.distinct}, built {counts.built}{overhead}")
+
+
+@app.command()
+def select(
+    source: Source,
+    target: Target = None,
+    method: Annotated[Method, typer.Option(help="Elimination, the best, or one within DELTA of it.")] = Method.sbe,
+    delta: Annotated[float | None, typer.Option(help="For accept: how far from the least error.")] = None,
+    feature_penalty: Annotated[float | None, typer.Option(help="What a feature adds to the error.")] = None,
+    error: Annotated[Estimator, typer.Option(help="How errors are estimated.")] = Estimator.search,
+    search: Annotated[str | None, typer.Option(metavar="FILE|NAME", help="Rows to estimate errors on.")] = None,
+    search_fraction: Annotated[float | None, typer.Option(help="Or: the share of rows for that; 0.3.")] = None,
+    seed: Annotated[int, typer.Option(help="Which rows these are.")] = 0,
+    require: Required = None,
+    criterion: Split = Criterion.information_gain,
+    min_cases: MinCases = 2,
+    min_branch: MinBranch = None,
+    min_leaf: MinLeaf = 1,
+    max_depth: MaxDepth = None,
+    min_gain: MinGain = 0.0,
+    nominal_splits: Nominals = NominalSplits.multiway,
+    missing: Gaps = Missing.fractional,
+    class_weight: Weights = None,
+    nominal: Nominal = None,
+    drop: Drop = None,
+    time_limit: TimeLimit = None,
+    threads: Threads = None,
+    text: Text = False,
+    json: Json = False,
+    dot: Dot = False,
+) -> None:
+    """Select columns: those whose greedy tree has a small error on rows that it was not grown on."""
+    write = _writer(text, json, dot)
+    if delta is not None and method is not Method.accept:
+        raise typer.BadParameter("--delta is for --method accept")
+    if feature_penalty is not None and method is Method.sbe:
+        raise typer.BadParameter("--feature-penalty is for --method best and accept")
+    if search is not None and search_fraction is not None:
+        raise typer.BadParameter("--search and --search-fraction exclude each other")
+    if error is not Estimator.search and (search is not None or search_fraction is not None):
+        raise typer.BadParameter("--search and --search-fraction are for --error search")
+    with _user_errors():
+        building = _load_to_learn(source, target, nominal, drop)
+        judge = None
+        if search is not None:
+            judge = _read(search, target, like=building)
+        elif error is Estimator.search:
+            building, judge = building.split(0.3 if search_fraction is None else search_fraction, seed=seed)
+        keywords = _keywords(
+            error=error,
+            required=require or (),
+            criterion=criterion,
+            min_cases=min_cases,
+            min_branch=min_branch,
+            min_leaf=min_leaf,
+            max_depth=max_depth,
+            min_gain=min_gain,
+            nominal_splits=nominal_splits,
+            missing=missing,
+            class_weight=class_weight,
+            time_limit=time_limit,
+            threads=threads,
+        )
+        if method is Method.sbe:
+            run = lattree.BackwardEliminationSearch(**keywords).run
+        else:
+            penalty = feature_penalty or 0.0
+            run = lattree.AcceptableSubsetSearch(delta=delta or 0.0, feature_penalty=penalty, **keywords).run
+        with _progress(_how_good) as progress:
+            result = run(building, judge, progress=progress, on_interrupt="return")
+        if not (json or dot):
+            typer.echo(f"features: {', '.join(result.features) or 'none'}")
+        write(result.tree)
+    of = f"features {len(result.features)} of {building.n_features}"
+    proof = "" if method is Method.sbe else f", lower bound {_number(result.lower_bound)}"
+    _summarize(result, f"; {of}, error {_number(result.error)}{proof}, trees built {result.stats['built']}")
+
+
+@app.command()
 def describe(source: Source, target: Target = None, nominal: Nominal = None, drop: Drop = None) -> None:
     """Show the columns of a table: kinds, levels, ranges, missing cells, classes."""
     with _user_errors():
@@ -219,7 +323,10 @@ def demo() -> None:
 
 
 def _load(source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None) -> lattree.Dataset:
-    options: dict[str, Any] = {"nominal": nominal or (), "drop": drop or ()}
+    return _read(source, target, nominal=nominal or (), drop=drop or ())
+
+
+def _read(source: str, target: str | None, **options: Any) -> lattree.Dataset:
     path = Path(source)
     if path.exists() and not path.is_dir():
         suffixes = [suffix.lower() for suffix in path.suffixes]
@@ -244,6 +351,10 @@ def _load_to_learn(
     return data
 
 
+def _keywords(**options: Any) -> dict[str, Any]:
+    return {name: option.value if isinstance(option, Enum) else option for name, option in options.items()}
+
+
 def _writer(text: bool, json: bool, dot: bool) -> Callable[[lattree.Tree], None]:
     """Return what prints a tree in the form asked for."""
     if text + json + dot > 1:
@@ -252,7 +363,30 @@ def _writer(text: bool, json: bool, dot: bool) -> Callable[[lattree.Tree], None]
     return lambda tree: typer.echo(form(tree).rstrip("\n"))
 
 
-def _summarize(result: lattree.OptimalResult | lattree.GreedyResult, found: str) -> None:
+def _list_trees(trees: lattree.DistinctTrees, json: bool) -> lattree.DistinctCounts:
+    """Print the features of each tree as it comes."""
+    with trees, contextlib.suppress(KeyboardInterrupt):  # the counts say "interrupted"
+        for tree in trees:
+            print(json_format.dumps(tree.features) if json else ", ".join(tree.features) or "none")
+    sys.stdout.flush()
+    return trees.counts
+
+
+def _counts_as_json(counts: lattree.DistinctCounts) -> str:
+    names = ("distinct", "built", "overhead", "by_size", "status", "seconds")
+    return json_format.dumps({name: getattr(counts, name) for name in names})
+
+
+def _counts_as_text(counts: lattree.DistinctCounts) -> str:
+    width = max(5, len(str(counts.distinct)))
+    rows = [f"{size:>8}  {n:>{width}}" for size, n in enumerate(counts.by_size) if n]
+    return "\n".join([f"features  {'trees':>{width}}", *rows, f"     all  {counts.distinct:>{width}}"])
+
+
+_Result = lattree.OptimalResult | lattree.GreedyResult | lattree.DistinctCounts | lattree.SubsetResult
+
+
+def _summarize(result: _Result, found: str) -> None:
     """Print the line that says how a search ended, and exit with its code if that was by Ctrl-C."""
     typer.echo(f"status {result.status}{found}, {result.seconds:.2f} s", err=True)
     if result.status == "interrupted":
@@ -275,21 +409,38 @@ def _user_errors() -> Iterator[None]:
         raise typer.Exit(2) from None
 
 
+_Report = TypeVar("_Report")
+
+
 @contextlib.contextmanager
-def _progress() -> Iterator[Callable[[lattree.Progress], None] | None]:
+def _progress(words: Callable[[_Report], str]) -> Iterator[Callable[[_Report], None] | None]:
     """A callback that keeps one line on stderr up to date, or None where stderr is no terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
     with console.status("searching") as status:
+        yield lambda report: status.update(words(report))
 
-        def show(progress: lattree.Progress) -> None:
-            best = "none yet" if progress.objective is None else _number(progress.objective)
-            gap = "" if progress.gap is None else f"  gap {progress.gap:.1%}"
-            status.update(f"best {best}  bound {_number(progress.lower_bound)}{gap}  {progress.seconds:.1f} s")
 
-        yield show
+def _how_near(progress: lattree.Progress) -> str:
+    gap = "" if progress.gap is None else f"  gap {progress.gap:.1%}"
+    return f"{_best(progress.objective, progress.lower_bound)}{gap}  {progress.seconds:.1f} s"
+
+
+def _how_good(progress: lattree.SubsetProgress) -> str:
+    best = _best(progress.error, progress.lower_bound)
+    return f"{best}  trees {progress.built:,}  {progress.covered:.1%} of all subsets  {progress.seconds:.1f} s"
+
+
+def _how_many(progress: lattree.SubsetProgress) -> str:
+    found = f"trees {progress.distinct:,}  built {progress.built:,}"
+    # What is covered says how many there may be: as many as there are subsets left, at most.
+    return f"{found}  {progress.covered:.1%} of all subsets  {progress.seconds:.1f} s"
+
+
+def _best(value: float | None, lower_bound: float) -> str:
+    return f"best {'none yet' if value is None else _number(value)}  bound {_number(lower_bound)}"
 
 
 def _number(value: float) -> str:

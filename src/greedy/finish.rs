@@ -44,7 +44,8 @@ pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Res
     }
     let label = costs.leaf(&masses).1;
     let masses = masses.into_iter().map(|mass| units.value(mass)).collect();
-    Tree::new(data.schema().clone(), policies(params), vec![Node::Leaf(Leaf::Class { label, masses, empty: false })])
+    let leaf = Node::Leaf(Leaf::Class { label, masses, empty: false });
+    with_costs(Tree::new(data.schema().clone(), policies(params), vec![leaf])?, params)
 }
 
 /// Whether all errors cost the same.
@@ -126,7 +127,11 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         }
         nodes.push(Node::Split(made));
     }
-    let tree = Tree::new(data.schema().clone(), policies(params), nodes)?;
+    with_costs(Tree::new(data.schema().clone(), policies(params), nodes)?, params)
+}
+
+/// The tree with what its mixtures of leaves need to be judged by.
+fn with_costs(tree: Tree, params: &Params) -> Result<Tree> {
     match &params.costs {
         // Only there a case ends in several leaves. Where all errors cost the same, the most probable class costs least.
         Some(costs) if policies(params).missing == MissingPolicy::Fractional && !are_equal(costs) => {

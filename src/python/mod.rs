@@ -17,6 +17,7 @@ mod schema;
 mod search;
 mod stream;
 mod subset_result;
+mod subset_search;
 mod subsets;
 mod tree;
 
@@ -44,7 +45,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<subset_result::PySubsetResult>()?;
     module.add_class::<stream::PyDistinctTree>()?;
     module.add_class::<stream::PyDistinctTrees>()?;
-    module.add_class::<subsets::PySubsetSearch>()?;
+    module.add_class::<subset_search::PySubsetSearch>()?;
     module.add_class::<subsets::PyDistinctTreeSearch>()?;
     module.add_class::<subsets::PyAcceptableSubsetSearch>()?;
     module.add_class::<subsets::PyBackwardEliminationSearch>()?;

@@ -29,7 +29,7 @@ use crate::tree::Tree;
 /// features : tuple of str
 ///     The features it uses, in the order of the table. No two trees of a search use the same.
 /// tree : Tree
-///     The tree itself, made when it is first asked for: what costs time is to ask for every one.
+///     The tree itself, made when it is first asked for.
 #[pyclass(frozen, module = "lattree", name = "DistinctTree")]
 pub struct PyDistinctTree {
     /// `None` after a pickle, where the tree is there.
@@ -104,7 +104,7 @@ struct Queue {
 }
 
 /// The most trees that wait to be taken.
-const ROOM: usize = 1024;
+const ROOM: usize = 256;
 
 impl Queue {
     /// Adds a tree when there is room. False: no more are wanted.
@@ -160,8 +160,7 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 
 /// The distinct trees of a table, one after the other: an iterator, and a context manager that closes it.
 ///
-/// A thread looks for them and waits while more than a thousand are not taken, so memory stays bounded however many there
-/// are. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
+/// A thread looks for them and waits while a few hundred are not taken, so memory stays bounded however many there are. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
 /// limit: then the iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree
 /// closes it and raises KeyboardInterrupt.
 #[pyclass(frozen, module = "lattree", name = "DistinctTrees")]
@@ -215,8 +214,8 @@ impl PyDistinctTrees {
         self.join(py);
     }
 
-    /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the thousand or so
-    /// that wait to be. What was built is ahead of them.
+    /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the few hundred that
+    /// wait to be. What was built is ahead of them.
     #[getter]
     fn counts(&self) -> PyDistinctCounts {
         let (state, progress) = (lock(&self.queue.state), self.board.progress(&self.budget));

@@ -189,7 +189,7 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 ///     The tree that grows over them.
 /// error : float
 ///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors cost
-///     per case. 1 where the time did not even do for that.
+///     per case.
 /// lower_bound : float
 ///     No subset has a smaller error and penalty together. 0 where nothing is proved.
 /// gap : float

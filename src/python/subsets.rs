@@ -1,19 +1,16 @@
 //! `DistinctTreeSearch`, `AcceptableSubsetSearch`, `BackwardEliminationSearch` and `ExhaustiveSubsetSearch`.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyDict;
 
-use super::argument::Names;
 use super::binarizer::name_of;
 use super::data::PyDataset;
-use super::grower::{Keywords, PyGrower};
-use super::run::{OnInterrupt, Report};
+use super::grower::Keywords;
 use super::stream::PyDistinctTrees;
-use super::subset_result::{PyDistinctCounts, PySubsetProgress, PySubsetResult};
+use super::subset_result::{PyDistinctCounts, PySubsetResult};
+use super::subset_search::PySubsetSearch;
 use crate::budget::Budget;
-use crate::data::Dataset;
-use crate::subsets::{Board, Checked, Estimator, Goal, Order, Outcome, Params, acceptable, count, eliminate, exhaust};
+use crate::subsets::{Board, Checked, Estimator, Goal, Order, acceptable, count, eliminate, exhaust};
 
 const ORDERS: [(&str, Order); 4] = [
     ("frontier", Order::Frontier),
@@ -23,91 +20,6 @@ const ORDERS: [(&str, Order); 4] = [
 ];
 const ESTIMATORS: [(&str, Estimator); 3] =
     [("search", Estimator::Search), ("training", Estimator::Training), ("pessimistic", Estimator::Pessimistic)];
-
-/// What searches over subsets of the features are made with, beside what the trees are.
-#[pyclass(frozen, subclass, extends = PyGrower, module = "lattree._core", name = "_SubsetSearch")]
-pub struct PySubsetSearch {
-    required: Vec<String>,
-    candidates: Option<Vec<String>>,
-}
-
-#[pymethods]
-impl PySubsetSearch {
-    #[getter]
-    fn required<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, &self.required)
-    }
-    #[getter]
-    fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        self.candidates.as_ref().map(|names| PyTuple::new(py, names)).transpose()
-    }
-    #[getter]
-    fn memory_limit(slf: &Bound<'_, Self>) -> Option<u64> {
-        slf.as_super().get().params.limits.memory
-    }
-}
-
-impl PySubsetSearch {
-    /// Takes the last keywords, those of all searches over subsets. `own` names all but those of all greedy searches.
-    fn init(keywords: Keywords<'_>, own: &'static [&'static str]) -> PyResult<PyClassInitializer<Self>> {
-        let required = keywords.get::<Names>("required")?.map_or_else(Vec::new, Names::list);
-        let candidates = keywords.get::<Option<Names>>("candidates")?.flatten().map(Names::list);
-        let mut grower = PyGrower::new(&keywords, own)?;
-        grower.params.limits.memory = keywords.limit("memory_limit", 0)?;
-        keywords.end()?;
-        Params { greedy: grower.params.clone(), ..Params::default() }.checked()?;
-        Ok(PyClassInitializer::from(grower).add_subclass(PySubsetSearch { required, candidates }))
-    }
-
-    /// The parameters for a table: names of its columns and labels have become positions.
-    fn checked(slf: &Bound<'_, Self>, data: &Dataset) -> PyResult<Checked> {
-        let (schema, this) = (data.schema(), slf.get());
-        let positions = |names: &Vec<String>| names.iter().map(|name| schema.feature_index(name)).collect();
-        let required = positions(&this.required)?;
-        let candidates = this.candidates.as_ref().map(positions).transpose()?;
-        let greedy = slf.as_super().get().params_for(slf.py(), schema.labels())?;
-        Ok(Params { greedy, required, candidates }.checked()?)
-    }
-
-    /// Runs `work` on a thread of its own, with reports of what it says on its board.
-    fn run<T: Send>(
-        slf: &Bound<'_, Self>,
-        data: &Dataset,
-        progress: Option<&Bound<'_, PyAny>>,
-        on_interrupt: &str,
-        work: impl FnOnce(&Checked, &Budget, &Board) -> crate::Result<T> + Send,
-    ) -> PyResult<T> {
-        let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        if progress.is_some_and(|callback| !callback.is_callable()) {
-            return Err(PyTypeError::new_err("`progress` must be callable or None"));
-        }
-        let (checked, board) = (Self::checked(slf, data)?, Board::new());
-        let report = |callback: &Bound<'_, PyAny>, budget: &Budget| {
-            callback.call1((PySubsetProgress(board.progress(budget)),)).map(drop)
-        };
-        let call = progress.map(|callback| move |budget: &Budget| report(callback, budget));
-        let report = call.as_ref().map(|call| call as Report<'_>);
-        let work = |budget: &Budget| work(&checked, budget, &board);
-        let running = &slf.as_super().get().running;
-        Ok(running.run(slf.py(), checked.budget(), None, report, on_interrupt, work)??)
-    }
-
-    /// As [`PySubsetSearch::run`], for a search that has a set to estimate errors on.
-    fn select(
-        slf: &Bound<'_, Self>,
-        (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
-        progress: Option<&Bound<'_, PyAny>>,
-        on_interrupt: &str,
-        feature_penalty: f64,
-        work: impl FnOnce(&Dataset, Option<&Dataset>, &Checked, &Budget, &Board) -> crate::Result<Outcome> + Send,
-    ) -> PyResult<PySubsetResult> {
-        let building = PyDataset::to_search(building, "building")?;
-        let search = search.map(|search| PyDataset::to_search(search, "search")).transpose()?;
-        let work = |checked: &Checked, budget: &Budget, board: &Board| work(building, search, checked, budget, board);
-        let outcome = Self::run(slf, building, progress, on_interrupt, work)?;
-        PySubsetResult::new(slf.py(), outcome, feature_penalty)
-    }
-}
 
 /// List all distinct trees that greedy growth leads to over the subsets of the features, each once.
 ///

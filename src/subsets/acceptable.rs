@@ -10,6 +10,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
+use super::bounds::Inside;
 use super::distinct::Call;
 use super::elimination::Elimination;
 use super::features::{Set, WithSets, with_sets};
@@ -171,7 +172,7 @@ impl Accept<'_> {
             ground: self.ground,
             objective: self.objective,
             depth: self.depth,
-            forest: Forest::new(self.ground, self.budget, None),
+            forest: Forest::new(self.ground, self.budget, self.threads, None),
             ranker: Ranker::new(Order::Frontier, self.ground.n_features()),
             inseparable: match &self.ground.judge {
                 Judge::HeldOut(held_out) => Some(Inseparable::new(held_out.clone())),
@@ -349,17 +350,18 @@ impl<'g, S: Set> Search<'g, S> {
         if candidates.is_empty() {
             return Ok(());
         }
-        let needed = self.needed(call, &candidates);
+        let (needed, are_alike) = self.needed(tree, call, &candidates);
         candidates.subtract(&needed);
         let call = &Call { required: call.required.union(&needed), optional: call.optional.minus(&needed) };
+        let features = if are_alike { call.features().list() } else { Vec::new() };
         if self.depth > 0 {
-            let bound = self.relaxed(tree, &call.required, &call.optional)?;
+            let bound = self.relaxed(tree, &call.required, &call.optional, &features)?;
             if self.rules_out(bound) {
                 return Ok(());
             }
         }
         let order = self.ranker.order(tree, &candidates, &self.ground.table);
-        let kept = self.greedy(tree, &candidates, &order);
+        let kept = self.greedy(tree, &candidates, &order, &features);
         let mut required = call.required.union(&kept);
         let mut optional = call.optional.minus(&kept);
         for feature in order.into_iter().map(|feature| feature as usize) {
@@ -371,9 +373,9 @@ impl<'g, S: Set> Search<'g, S> {
                 0 => {
                     let mut open = optional.and(&tree.used);
                     open.insert(feature);
-                    self.partial(tree, &open)
+                    self.partial(tree, &open, &features)
                 }
-                _ => self.relaxed(tree, &required, &optional)?,
+                _ => self.relaxed(tree, &required, &optional, &features)?,
             };
             if !self.rules_out(bound) {
                 descend(self, feature, &Call { required: required.clone(), optional: optional.clone() }, bound)?;
@@ -383,42 +385,49 @@ impl<'g, S: Set> Search<'g, S> {
         Ok(())
     }
 
-    /// The candidates without which too many held-out cases cannot be told apart: from here on they are in every subset.
-    fn needed(&mut self, call: &Call<S>, candidates: &S) -> S {
+    /// The candidates without which too many held-out cases are wrong or cannot be told apart: from here on they are in
+    /// every subset. And whether any cases cannot be told apart without all candidates.
+    fn needed(&mut self, tree: &Subtree<S>, call: &Call<S>, candidates: &S) -> (S, bool) {
         let mut needed = S::empty(self.ground.n_features());
-        let Some(mut inseparable) = self.inseparable.take() else { return needed };
-        let enough = self.objective.errors_beyond(self.incumbent.value);
+        let Some(mut inseparable) = self.inseparable.take() else { return (needed, false) };
+        let enough = self.enough();
+        inseparable.decide_all();
+        let decided = self.forest.decided_error(tree, &call.required, &mut inseparable);
         let all = call.features();
         // If there are not enough without all of them, there are not without one.
-        let all_away = all.minus(candidates);
         let list = candidates.list();
         list.iter().for_each(|&feature| inseparable.take_away(feature));
-        let most = inseparable.errors(&all_away, enough);
+        let most = inseparable.errors(&all.minus(candidates).list(), enough);
         list.iter().for_each(|&feature| inseparable.put_back(feature));
-        if self.is_ruled_out(self.objective.value(most, 0)) {
+        if self.is_ruled_out(self.objective.value(decided + most, 0)) {
             for &feature in &list {
                 let mut rest = all.clone();
                 rest.remove(feature);
                 inseparable.take_away(feature);
-                let errors = inseparable.errors(&rest, enough);
+                let errors = inseparable.errors(&rest.list(), enough.saturating_sub(decided));
                 inseparable.put_back(feature);
-                if self.rules_out(self.objective.value(errors, 0)) {
+                if self.rules_out(self.objective.value(decided + errors, 0)) {
                     needed.insert(feature);
                 }
             }
         }
         self.inseparable = Some(inseparable);
-        needed
+        (needed, most > 0)
+    }
+
+    /// Errors that rule a part of the lattice out.
+    fn enough(&self) -> u64 {
+        self.objective.errors_beyond(self.incumbent.value)
     }
 
     /// Algorithm 4, greedy: the candidates that are left when as many as can be, in their order, are not taken away at
     /// all, since no tree without them is better than the incumbent by more than delta.
-    fn greedy(&mut self, tree: &Rc<Subtree<S>>, candidates: &S, order: &[u32]) -> S {
+    fn greedy(&mut self, tree: &Subtree<S>, candidates: &S, order: &[u32], features: &[usize]) -> S {
         let mut kept = candidates.clone();
         let mut open = S::empty(self.ground.n_features());
         for &feature in order {
             open.insert(feature as usize);
-            let bound = self.partial(tree, &open);
+            let bound = self.partial(tree, &open, features);
             match self.rules_out(bound) {
                 true => kept.remove(feature as usize),
                 false => open.remove(feature as usize),
@@ -427,17 +436,30 @@ impl<'g, S: Set> Search<'g, S> {
         kept
     }
 
-    /// What trees are worth at least that have all nodes of this one but those that split by `open` features.
-    fn partial(&mut self, tree: &Subtree<S>, open: &S) -> u128 {
+    /// What trees are worth at least that have all nodes of this one but those that split by `open` features. `features`
+    /// are those of the call, or none if they tell all held-out cases apart.
+    fn partial(&mut self, tree: &Subtree<S>, open: &S, features: &[usize]) -> u128 {
         let mut used = S::empty(self.ground.n_features());
-        let error = self.forest.partial_error(tree, open, &mut used);
+        let enough = self.enough();
+        let inseparable = self.inseparable.as_mut().filter(|_| !features.is_empty());
+        let inside = &mut inseparable.map(|inseparable| Inside { inseparable, features, enough });
+        let error = self.forest.partial_error(tree, open, inside, &mut used);
         self.objective.value(error, used.count())
     }
 
-    fn relaxed(&mut self, tree: &Subtree<S>, required: &S, optional: &S) -> std::result::Result<u128, Stop> {
+    fn relaxed(
+        &mut self,
+        tree: &Subtree<S>,
+        required: &S,
+        optional: &S,
+        features: &[usize],
+    ) -> std::result::Result<u128, Stop> {
         let mut used = S::empty(self.ground.n_features());
         let all = required.union(optional);
-        let error = self.forest.relaxed(tree, (required, optional, &all), self.depth, &mut used)?;
+        let enough = self.enough();
+        let inseparable = self.inseparable.as_mut().filter(|_| !features.is_empty());
+        let inside = &mut inseparable.map(|inseparable| Inside { inseparable, features, enough });
+        let error = self.forest.relaxed(tree, (required, optional, &all), self.depth, inside, &mut used)?;
         Ok(self.objective.value(error, used.count()))
     }
 }

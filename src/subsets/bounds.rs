@@ -10,26 +10,72 @@ use std::rc::Rc;
 use super::features::Set;
 use super::graph::{CaseNode, Child};
 use super::ground::Judge;
+use super::inseparable::Inseparable;
 use super::trees::{Forest, Subtree};
 use crate::budget::Stop;
 
+/// What is known of open nodes: cases that the features at hand cannot tell apart.
+pub(super) struct Inside<'i> {
+    pub inseparable: &'i mut Inseparable,
+    /// The features at hand.
+    pub features: &'i [usize],
+    /// More errors need not be counted.
+    pub enough: u64,
+}
+
+/// The least error on the cases of an open node.
+fn at_open_node<S>(set: &CaseNode<S>, inside: &mut Option<Inside<'_>>) -> u64 {
+    match inside {
+        Some(inside) if set.judged.len() > 1 => {
+            inside.inseparable.errors_at_node(&set.judged, inside.features, inside.enough)
+        }
+        _ => 0,
+    }
+}
+
 impl<S: Set> Forest<'_, S> {
     /// lberr of Algorithm 4: the error of a tree where the nodes that split by features of `open`, which may be taken
-    /// away, are to be expanded and err on nothing.
-    pub fn partial_error(&mut self, tree: &Subtree<S>, open: &S, used: &mut S) -> u64 {
+    /// away, are to be expanded and err on nothing but cases that cannot be told apart.
+    pub fn partial_error(&mut self, tree: &Subtree<S>, open: &S, inside: &mut Option<Inside<'_>>, used: &mut S) -> u64 {
         if tree.used.is_apart_from(open) {
             used.add(&tree.used);
             return tree.error;
         }
         let split = tree.split.as_ref().expect("it uses features");
         if open.has(split.column as usize) {
-            return 0;
+            return at_open_node(&tree.set, inside);
         }
         used.insert(split.column as usize);
         let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| !open.has(column));
         let mut error = split.empty_error + self.spread_error(tree, is_fixed);
         for child in &tree.children {
-            error += self.partial_error(child, open, used);
+            error += self.partial_error(child, open, inside, used);
+        }
+        error
+    }
+
+    /// The errors on cases whose class is decided where these features are in every subset, the others being left open at
+    /// the node that their way is known to.
+    pub fn decided_error(&mut self, tree: &Subtree<S>, required: &S, inseparable: &mut Inseparable) -> u64 {
+        let Some(split) = &tree.split else { return tree.error };
+        if !required.has(split.column as usize) {
+            inseparable.leave_open(&tree.set.judged);
+            return 0;
+        }
+        let mut error = split.empty_error;
+        if let Judge::HeldOut(held_out) = self.judge() {
+            let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
+            let mut open = Vec::new();
+            for &case in &split.spread {
+                match self.label_of(&held_out, tree, case, is_fixed) {
+                    Some(label) => error += held_out.error(case, label),
+                    None => open.push(case),
+                }
+            }
+            inseparable.leave_open(&open);
+        }
+        for child in &tree.children {
+            error += self.decided_error(child, required, inseparable);
         }
         error
     }
@@ -55,6 +101,7 @@ impl<S: Set> Forest<'_, S> {
         tree: &Subtree<S>,
         (required, optional, all): (&S, &S, &S),
         depth: u32,
+        inside: &mut Option<Inside<'_>>,
         used: &mut S,
     ) -> Result<u64, Stop> {
         if tree.used.is_in(required) && tree.ahead.is_apart_from(all) {
@@ -67,17 +114,23 @@ impl<S: Set> Forest<'_, S> {
                 used.insert(split.column as usize);
                 let mut error = split.empty_error + self.spread_error(tree, is_fixed);
                 for child in &tree.children {
-                    error += self.relaxed(child, (required, optional, all), depth, used)?;
+                    error += self.relaxed(child, (required, optional, all), depth, inside, used)?;
                 }
                 Ok(error)
             }
-            None if depth == 0 => Ok(0),
-            None => self.least_error(&tree.set, required.clone(), optional.clone(), depth),
+            None => self.least_error(&tree.set, required.clone(), optional.clone(), depth, inside),
         }
     }
 
     /// The least error on a case set of trees that choose among the optional features, at most `depth` of them on a path.
-    fn least_error(&mut self, set: &Rc<CaseNode<S>>, required: S, mut optional: S, depth: u32) -> Result<u64, Stop> {
+    fn least_error(
+        &mut self,
+        set: &Rc<CaseNode<S>>,
+        required: S,
+        mut optional: S,
+        depth: u32,
+        inside: &mut Option<Inside<'_>>,
+    ) -> Result<u64, Stop> {
         if matches!(self.judge(), Judge::HeldOut(_)) && set.judged.is_empty() {
             return Ok(0);
         }
@@ -89,7 +142,7 @@ impl<S: Set> Forest<'_, S> {
             let column = set.ranking.borrow().found(place).0 as usize;
             let is_required = required.has(column);
             if !is_required && depth == 0 {
-                return Ok(0);
+                return Ok(least.min(at_open_node(set, inside)));
             }
             // Either the feature is in the subset, and splits here,
             let split = self.split(set, place)?;
@@ -108,7 +161,7 @@ impl<S: Set> Forest<'_, S> {
                 }
                 if let Child::Set(child) = child {
                     let depth = if is_required { depth } else { depth - 1 };
-                    error += self.least_error(child, with.clone(), without.clone(), depth)?;
+                    error += self.least_error(child, with.clone(), without.clone(), depth, inside)?;
                 }
             }
             least = least.min(error);

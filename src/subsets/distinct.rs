@@ -77,8 +77,14 @@ pub(super) struct Visit<'g, S: Set> {
 const REPORT_EVERY: u64 = 256;
 
 impl<'g, S: Set> Visit<'g, S> {
-    pub fn new(ground: &'g Ground, order: Order, n_optional: usize, budget: &'g Budget, board: &'g Board) -> Self {
-        let forest = Forest::new(ground, budget, None);
+    pub fn new(
+        ground: &'g Ground,
+        order: Order,
+        n_optional: usize,
+        workers: usize,
+        (budget, board): (&'g Budget, &'g Board),
+    ) -> Self {
+        let forest = Forest::new(ground, budget, workers, None);
         let n = forest.n_features();
         Visit {
             ground,

@@ -76,7 +76,7 @@ impl WithSets for Elimination<'_> {
     fn run<S: Set + Send + Sync>(self) -> Done {
         let pool = self.ground.pool(self.threads);
         self.ground.deep(|| {
-            let mut forest = Forest::<S>::new(self.ground, self.budget, pool);
+            let mut forest = Forest::<S>::new(self.ground, self.budget, 1, pool);
             let (mut stats, mut path) = (Stats::default(), Vec::new());
             let (required, optional) = self.ground.sets::<S>();
             let (left, stopped) = self.white_box(&mut forest, required.union(&optional), &mut path, &mut stats);

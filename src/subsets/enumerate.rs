@@ -93,7 +93,7 @@ struct Run<'a, 'v> {
     listing: Option<Listing<'v>>,
 }
 
-/// Trees between two looks at a queue.
+/// The most trees of a batch.
 const BATCH: usize = 64;
 /// Batches that a task may be ahead of its reader.
 const BATCHES: usize = 4;
@@ -132,7 +132,8 @@ impl WithSets for Run<'_, '_> {
 
 impl Enumeration<'_> {
     fn visit<S: Set>(&self) -> Visit<'_, S> {
-        Visit::new(&self.ground, self.order, self.n_optional, self.budget, self.board)
+        let workers = self.threads + usize::from(self.threads > 1);
+        Visit::new(&self.ground, self.order, self.n_optional, workers, (self.budget, self.board))
     }
 
     fn listed_tree<S: Set>(&self, forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>) -> DistinctTree {
@@ -182,13 +183,13 @@ impl Enumeration<'_> {
         queues: Option<(bool, SyncSender<Receiver<Vec<DistinctTree>>>)>,
     ) -> Ended {
         let (tasks, todo) = sync_channel::<Task<S>>(TASKS * self.threads);
-        let todo = Mutex::new(todo);
+        let todo = Mutex::new(Some(todo));
         std::thread::scope(|scope| {
             let work = || {
                 let mut worker = self.visit::<S>();
                 let mut end = Ok(());
                 // The lock is given back before the task is begun.
-                while let Ok(task) = { lock(&todo).recv() } {
+                while let Some(Ok(task)) = { lock(&todo).as_ref().map(|todo| todo.recv()) } {
                     end = self.work(&mut worker, task);
                     if end.is_err() {
                         break;
@@ -209,7 +210,7 @@ impl Enumeration<'_> {
                 end = end.and(its_end);
             }
             // No worker takes tasks any more, so the dealer does not wait.
-            drop(lock(&todo));
+            drop(lock(&todo).take());
             let dealt = dealer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             (all, end.and(dealt.map_err(End::Stop)))
         })
@@ -219,10 +220,15 @@ impl Enumeration<'_> {
         let Some(queue) = task.queue else {
             return task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut |_, _| true));
         };
-        let mut batch = Vec::new();
+        // The first batches are small, so that the first trees come soon.
+        let (mut batch, mut size) = (Vec::new(), 1);
         let mut sink = |forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>| {
             batch.push(self.listed_tree(forest, tree));
-            batch.len() < BATCH || queue.send(std::mem::take(&mut batch)).is_ok()
+            if batch.len() < size {
+                return true;
+            }
+            size = BATCH.min(2 * size);
+            queue.send(std::mem::take(&mut batch)).is_ok()
         };
         task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut sink))?;
         if queue.send(batch).is_ok() { Ok(()) } else { Err(End::Enough) }
@@ -243,7 +249,7 @@ impl Enumeration<'_> {
         }
         let mut dealer = Dealer {
             // It counts nothing, and keeps no trees for others.
-            visit: Visit::new(&self.ground, self.order, self.n_optional, self.budget, self.board),
+            visit: self.visit(),
             size: TASK.min(self.n_optional.saturating_sub(SPLIT)),
             calls: Vec::new(),
             weight: 0,

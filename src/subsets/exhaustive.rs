@@ -47,6 +47,7 @@ pub fn exhaust(
                     let value = objective.value(ground.error_of(&tree), used);
                     if (value, used) < (best.0, best.1) {
                         best = (value, used, tree);
+                        board.publish(objective.fraction(value), 0.0);
                     }
                 }
                 Err(stop) => {

@@ -46,8 +46,8 @@ pub(super) struct Ground {
     pub keeps_recent: bool,
     /// Whether trees are shown, with the masses of their leaves.
     pub lists: bool,
-    /// Bytes for the case sets of a worker.
-    pub cache: usize,
+    /// Bytes for the case sets of all workers.
+    pub cache_of_all: usize,
     /// Features that every subset has, ascending, and those that it may have.
     pub required: Vec<usize>,
     pub optional: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) struct Ground {
 
 /// Case sets may take this many bytes, and [`CACHE_PER_CELL`] for every cell of the table, if the budget allows. More
 /// hardly pays.
-const CACHE: u64 = 96 << 20;
+const CACHE: u64 = 64 << 20;
 const CACHE_PER_CELL: u64 = 64;
 /// Bytes of stack per level of a tree, and apart from that.
 const STACK_PER_LEVEL: usize = 1 << 10;
@@ -94,7 +94,7 @@ impl Ground {
             _ => Judge::None,
         };
         let cells = (table.n_cases * table.columns.len()) as u64;
-        let cache = budget.memory_limit().min(CACHE + CACHE_PER_CELL * cells) as usize;
+        let cache_of_all = budget.memory_limit().min(CACHE + CACHE_PER_CELL * cells) as usize;
         let judged = judged.cloned();
         let data = data.clone();
         Ok(Ok(Ground {
@@ -106,7 +106,7 @@ impl Ground {
             judged,
             keeps_recent: false,
             lists: false,
-            cache,
+            cache_of_all,
             required,
             optional,
         }))
@@ -132,6 +132,11 @@ impl Ground {
             }
         };
         Ok((tree, error))
+    }
+
+    /// Bytes for the case sets of one of so many workers.
+    pub fn cache(&self, workers: usize) -> usize {
+        self.cache_of_all / workers
     }
 
     pub fn n_features(&self) -> usize {

@@ -16,6 +16,9 @@ pub(super) struct Inseparable {
     held_out: Arc<HeldOut>,
     /// Per case: the sum of the marks of its values in the features at hand.
     hashes: Vec<u64>,
+    /// Per case: the node where what is known of its way ends, or [`DECIDED`].
+    nodes: Vec<u32>,
+    n_nodes: u32,
     /// Open addressing: the number of the run that wrote the place, and the group there.
     places: Vec<(u32, u32)>,
     run: u32,
@@ -24,11 +27,15 @@ pub(super) struct Inseparable {
     masses: Vec<u64>,
 }
 
+/// The class of a case is known.
+const DECIDED: u32 = 0;
+
 impl Inseparable {
     pub fn new(held_out: Arc<HeldOut>) -> Self {
         let n = held_out.n_cases;
         let places = vec![(0, 0); (2 * n).next_power_of_two().max(2)];
-        Inseparable { held_out, hashes: vec![0; n], places, run: 0, first: Vec::new(), masses: Vec::new() }
+        let (hashes, nodes) = (vec![0; n], vec![DECIDED; n]);
+        Inseparable { held_out, hashes, nodes, n_nodes: 0, places, run: 0, first: Vec::new(), masses: Vec::new() }
     }
 
     /// Makes these the features at hand. Complexity: O(cases x features).
@@ -49,19 +56,50 @@ impl Inseparable {
         self.hashes.iter_mut().zip(codes).for_each(|(hash, &code)| *hash = hash.wrapping_sub(mark(feature, code)));
     }
 
-    /// The errors of every tree over the features at hand, which are these; no more than `enough` of them, or so, are
-    /// counted. Complexity: O(cases), and O(features) for every case that is like another.
-    pub fn errors<S: Set>(&mut self, features: &S, enough: u64) -> u64 {
+    /// Forgets what is known of the ways of cases: all are decided.
+    pub fn decide_all(&mut self) {
+        self.nodes.fill(DECIDED);
+        self.n_nodes = DECIDED;
+    }
+
+    /// Nothing is known of the ways of these cases from here on, a node that all of them came to.
+    pub fn leave_open(&mut self, cases: &[u32]) {
+        self.n_nodes += 1;
+        cases.iter().for_each(|&case| self.nodes[case as usize] = self.n_nodes);
+    }
+
+    /// The errors of every tree over these features, which are those at hand, on the cases that are not decided; about
+    /// `enough` of them at most. Complexity: O(cases), and O(features) for every case that is like another.
+    pub fn errors(&mut self, features: &[usize], enough: u64) -> u64 {
+        let cases = 0..self.held_out.n_cases as u32;
+        self.errors_among(cases, true, features, enough)
+    }
+
+    /// As [`Inseparable::errors`], on cases that came to one node.
+    pub fn errors_at_node(&mut self, cases: &[u32], features: &[usize], enough: u64) -> u64 {
+        self.errors_among(cases.iter().copied(), false, features, enough)
+    }
+
+    fn errors_among(
+        &mut self,
+        cases: impl Iterator<Item = u32>,
+        by_node: bool,
+        features: &[usize],
+        enough: u64,
+    ) -> u64 {
         let n_classes = self.held_out.n_classes();
-        let features = features.list();
         self.run += 1;
         self.first.clear();
         self.masses.clear();
         let last = self.places.len() - 1;
         let mut errors = 0;
-        for case in 0..self.held_out.n_cases as u32 {
+        for case in cases {
+            let node = if by_node { self.nodes[case as usize] } else { DECIDED };
+            if by_node && node == DECIDED {
+                continue;
+            }
             let hash = self.hashes[case as usize];
-            let mut place = (hash >> 32) as usize & last;
+            let mut place = ((hash >> 32) as usize ^ node as usize) & last;
             let group = loop {
                 let (run, group) = self.places[place];
                 if run != self.run {
@@ -72,7 +110,9 @@ impl Inseparable {
                 }
                 // The values decide, not the hash.
                 let first = self.first[group as usize];
-                if self.hashes[first as usize] == hash && self.held_out.are_equal(first, case, &features) {
+                let may_be_equal =
+                    self.hashes[first as usize] == hash && (!by_node || self.nodes[first as usize] == node);
+                if may_be_equal && self.held_out.are_equal(first, case, features) {
                     break group as usize;
                 }
                 place = (place + 1) & last;

@@ -73,10 +73,10 @@ pub struct Checked {
 /// In which order the features of a tree are taken away. Every order leads to the same trees; some build more duplicates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Order {
-    /// By how many features hang on each (Definitions 8 and 9): next to no duplicates.
+    /// By how many features hang on each (Definitions 8 and 9): next to no duplicates. Ties: the first column comes last.
     #[default]
     Frontier,
-    /// By the cases at the nodes that each splits, ascending (Ruggieri, ICML 2017).
+    /// By the cases at the nodes that each splits, ascending (Ruggieri, ICML 2017); ties: the first column.
     FrontierCases,
     /// [`Order::Frontier`] from its end.
     Reverse,

@@ -57,8 +57,10 @@ pub(super) struct Forest<'g, S: Set> {
     /// Every case set that may have splits or trees.
     sets: Vec<Rc<CaseNode<S>>>,
     bytes: usize,
+    /// As many may be in memory.
+    cache: usize,
     /// Leaves that are shared, by class and error.
-    pure: FxHashMap<(u32, u64), Rc<Subtree<S>>>,
+    pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
     pub flushes: u64,
     /// Room for the ways of a case that is spread.
@@ -66,8 +68,9 @@ pub(super) struct Forest<'g, S: Set> {
 }
 
 impl<'g, S: Set> Forest<'g, S> {
-    /// A graph with nothing but its root. The columns of large case sets are shared out to the threads of the pool.
-    pub fn new(ground: &'g Ground, budget: &'g Budget, pool: Option<Arc<ThreadPool>>) -> Self {
+    /// A graph with nothing but its root, one of so many at a time. The columns of large case sets are shared out to the
+    /// threads of the pool.
+    pub fn new(ground: &'g Ground, budget: &'g Budget, workers: usize, pool: Option<Arc<ThreadPool>>) -> Self {
         let table = ground.table.clone();
         let ranks = NewRanks { table: table.clone(), pool };
         let mut forest = Forest {
@@ -77,6 +80,7 @@ impl<'g, S: Set> Forest<'g, S> {
             root: None,
             sets: Vec::new(),
             bytes: 0,
+            cache: ground.cache(workers),
             pure: FxHashMap::default(),
             case_sets: 0,
             flushes: 0,
@@ -328,12 +332,14 @@ impl<'g, S: Set> Forest<'g, S> {
         Ok(split)
     }
 
-    /// A leaf of cases that no column can split. Where nobody sees their masses, those of one class and error are one.
+    /// A leaf of cases that no column can split. Where nobody sees their masses, those of one class and error are one: by
+    /// class, not by label, since cases that are spread mix the shares of classes.
     fn leaf(&mut self, part: Part, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
-        let is_pure = part.masses.iter().filter(|&&mass| mass > 0).count() == 1;
-        let (label, error) = self.leaf_error(&part, judged);
+        let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
+        let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
+        let (_, error) = self.leaf_error(&part, judged);
         let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic);
-        if let Some(leaf) = self.pure.get(&(label, error)).filter(|_| is_shared) {
+        if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
         let set = Rc::new(self.new_node(part, Vec::new(), depth, Ranking::none()));
@@ -341,7 +347,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let (used, ahead, root_ahead) = (none.clone(), none.clone(), none);
         let leaf = Rc::new(Subtree { set, split: None, children: SmallVec::new(), used, ahead, root_ahead, error });
         if is_shared {
-            self.pure.insert((label, error), leaf.clone());
+            self.pure.insert((class, error), leaf.clone());
         } else {
             self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.side.masses.len();
         }
@@ -391,11 +397,11 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// Where case sets take more than they may, drops all that no living tree stands on.
     fn make_room(&mut self) {
-        if self.bytes > self.ground.cache {
+        if self.bytes > self.cache {
             self.flush();
             self.flushes += 1;
             // What is alive stays, and may be more than there is room for: then it is not looked at at every step.
-            self.bytes = self.sets.iter().map(|set| set.bytes()).sum::<usize>().min(self.ground.cache / 2);
+            self.bytes = self.sets.iter().map(|set| set.bytes()).sum::<usize>().min(self.cache / 2);
         }
     }
 

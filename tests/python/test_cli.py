@@ -201,7 +201,7 @@ def test_a_closed_pipe_is_no_error():
 def test_demo():
     done = run("demo")
     assert done.returncode == 0, done.stderr
-    for word in ("iris", "titanic", "kr-vs-kp", "optimal", "greedy", "predicted"):
+    for word in ("iris", "titanic", "kr-vs-kp", "optimal", "greedy", "distinct", "elimination", "predicted"):
         assert word in done.stdout
 
 

@@ -1,0 +1,95 @@
+"""Options that commands of the command line share, and the values that they may have."""
+
+from enum import Enum
+from typing import Annotated
+
+import typer
+
+
+class Thresholds(str, Enum):
+    """Which cuts of continuous columns are offered to the search."""
+
+    auto = "auto"
+    all = "all"
+    quantile = "quantile"
+    mdlp = "mdlp"
+
+
+class Criterion(str, Enum):
+    """How greedy splits are judged."""
+
+    information_gain = "information_gain"
+    gain_ratio = "gain_ratio"
+    gini = "gini"
+    error = "error"
+
+
+class NominalSplits(str, Enum):
+    """How nominal columns are split."""
+
+    multiway = "multiway"
+    one_vs_rest = "one_vs_rest"
+    subsets = "subsets"
+
+
+class Missing(str, Enum):
+    """What becomes of missing values."""
+
+    fractional = "fractional"
+    drop = "drop"
+    mean = "mean"
+    class_mean = "class_mean"
+    level = "level"
+
+
+class ClassWeight(str, Enum):
+    """How much the cases of each class matter."""
+
+    balanced = "balanced"
+
+
+class Order(str, Enum):
+    """In which order the features of a tree are taken away."""
+
+    frontier = "frontier"
+    frontier_cases = "frontier_cases"
+    reverse = "reverse"
+    fixed = "fixed"
+
+
+class Method(str, Enum):
+    """How features are selected."""
+
+    sbe = "sbe"
+    best = "best"
+    accept = "accept"
+
+
+class Estimator(str, Enum):
+    """How the error of a tree is estimated."""
+
+    search = "search"
+    training = "training"
+    pessimistic = "pessimistic"
+
+
+Source = Annotated[str, typer.Argument(metavar="FILE|NAME", help="CSV, TSV, Parquet or Arrow IPC; or a bundled table.")]
+Target = Annotated[str | None, typer.Option(help="Column to predict; bundled tables know theirs.")]
+Nominal = Annotated[list[str] | None, typer.Option(metavar="COL", help="Take COL as names, not numbers. Repeatable.")]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Leave COL out. Repeatable.")]
+TimeLimit = Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")]
+Threads = Annotated[int | None, typer.Option(help="Threads; default: those available.")]
+Text = Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")]
+Json = Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")]
+Dot = Annotated[bool, typer.Option("--dot", help="Print the tree for Graphviz.")]
+
+Split = Annotated[Criterion, typer.Option("--criterion", help="What makes a split good.")]
+MinCases = Annotated[int, typer.Option(help="Fewest cases in a node that is split.")]
+MinBranch = Annotated[int | None, typer.Option(help="Fewest cases in two branches of a split.")]
+MinLeaf = Annotated[int, typer.Option(help="Fewest cases in a leaf.")]
+MaxDepth = Annotated[int | None, typer.Option(help="Longest path from root to leaf, in tests.")]
+MinGain = Annotated[float, typer.Option(help="Least gain of a split, per case.")]
+Nominals = Annotated[NominalSplits, typer.Option("--nominal-splits", help="Splits of nominal columns.")]
+Gaps = Annotated[Missing, typer.Option("--missing", help="What becomes of missing values.")]
+Weights = Annotated[ClassWeight | None, typer.Option("--class-weight", help="All classes matter the same in total.")]
+Required = Annotated[list[str] | None, typer.Option("--require", metavar="COL", help="Keep COL. Repeatable.")]
