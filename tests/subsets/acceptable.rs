@@ -157,7 +157,7 @@ fn the_training_error_is_that_of_a_search_set() {
 /// Least error and penalty, then the fewest features used, then the first in the order of binary counting.
 #[test]
 fn trying_all_subsets_is_brute_force() {
-    for_seeds(1_500, |seed| {
+    for_seeds(1_000, |seed| {
         let problem = Problem::random(seed);
         let mut random = Random::new(11_000_000 + seed);
         let goal = Goal { delta: *random.pick(&[0.0, 0.5]), ..random_goal(&mut random) };

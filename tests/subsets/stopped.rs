@@ -39,7 +39,7 @@ fn stingy(random: &mut Random) -> (Budget, Status) {
 #[test]
 fn a_stopped_search_is_honest() {
     let [runs, stopped, flushed] = [0; 3].map(AtomicU64::new);
-    for_seeds(1_500, |seed| {
+    for_seeds(1_000, |seed| {
         let problem = Problem::random(seed);
         let mut random = Random::new(14_000_000 + seed);
         let goal = random_goal(&mut random);
@@ -88,7 +88,7 @@ fn a_stopped_search_is_honest() {
 #[test]
 fn a_stopped_enumeration_is_honest() {
     let stopped = AtomicU64::new(0);
-    for_seeds(1_500, |seed| {
+    for_seeds(1_000, |seed| {
         let problem = Problem::random(seed);
         let mut random = Random::new(15_000_000 + seed);
         let goal = random_goal(&mut random);
