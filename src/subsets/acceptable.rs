@@ -358,11 +358,9 @@ impl<'g, S: Set> Search<'g, S> {
         candidates.subtract(&needed);
         let call = &Call { required: call.required.union(&needed), optional: call.optional.minus(&needed) };
         let features = if are_alike { call.features().list() } else { Vec::new() };
-        if self.depth > 0 {
-            let bound = self.relaxed(tree, (&call.required, &call.optional, None), &features)?;
-            if self.rules_out(bound) {
-                return Ok(());
-            }
+        let bound = self.bound(tree, (&call.required, &call.optional, None), &features)?;
+        if self.rules_out(bound) {
+            return Ok(());
         }
         let order = self.ranker.order(tree, &candidates, &self.ground.table);
         let kept = self.greedy(tree, &candidates, &order, &features);
@@ -373,14 +371,7 @@ impl<'g, S: Set> Search<'g, S> {
                 continue;
             }
             required.remove(feature);
-            let bound = match self.depth {
-                0 => {
-                    let mut open = optional.and(&tree.used);
-                    open.insert(feature);
-                    self.partial(tree, &open, &features)
-                }
-                _ => self.relaxed(tree, (&required, &optional, Some(feature)), &features)?,
-            };
+            let bound = self.bound(tree, (&required, &optional, Some(feature)), &features)?;
             if !self.rules_out(bound) {
                 descend(self, feature, &Call { required: required.clone(), optional: optional.clone() }, bound)?;
             }
@@ -451,20 +442,32 @@ impl<'g, S: Set> Search<'g, S> {
         self.objective.value(error, used.count())
     }
 
-    fn relaxed(
+    /// What the trees of a call are worth at least, from a tree over its features or these and the one that is gone. The
+    /// bound is first looked for without a choice, then with one on a path, and so on: most calls are ruled out by what
+    /// costs less.
+    fn bound(
         &mut self,
         tree: &Subtree<S>,
         call: (&S, &S, Option<usize>),
         features: &[usize],
     ) -> std::result::Result<u128, Stop> {
-        let mut used = S::empty(self.ground.n_features());
+        let mut open = call.1.and(&tree.used);
+        call.2.into_iter().for_each(|gone| open.insert(gone));
+        let mut bound = self.partial(tree, &open, features);
         let enough = self.enough();
         // With a penalty less errors may do. Bounds that are kept are to be as good as can be.
         let needed = if self.keeps_bounds || self.objective.penalizes() { 0 } else { enough };
-        let inseparable = self.inseparable.as_mut().filter(|_| !features.is_empty());
-        let inside = &mut inseparable.map(|inseparable| Inside { inseparable, features, enough });
-        let error = self.forest.relaxed(tree, call, self.depth, needed, inside, &mut used)?;
-        Ok(self.objective.value(error, used.count()))
+        for depth in 1..=self.depth {
+            if self.is_ruled_out(bound) {
+                break;
+            }
+            let mut used = S::empty(self.ground.n_features());
+            let inseparable = self.inseparable.as_mut().filter(|_| !features.is_empty());
+            let inside = &mut inseparable.map(|inseparable| Inside { inseparable, features, enough });
+            let error = self.forest.relaxed(tree, call, depth, needed, inside, &mut used)?;
+            bound = bound.max(self.objective.value(error, used.count()));
+        }
+        Ok(bound)
     }
 }
 
