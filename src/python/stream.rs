@@ -53,7 +53,7 @@ impl PyDistinctTree {
     fn tree<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyTree>> {
         let make = || {
             let (grown, _) = self.grown.as_ref().expect("what was not grown here has its tree");
-            Py::new(py, PyTree(grown.tree()))
+            Py::new(py, PyTree(py.detach(|| grown.tree())))
         };
         Ok(self.tree.get_or_try_init(py, make)?.bind(py))
     }
@@ -203,6 +203,10 @@ impl PyDistinctTrees {
 
     /// Stop the search, and forget the trees that were not taken. Iteration then ends; closing again does nothing.
     fn close(&self, py: Python<'_>) {
+        // A forked child has the queue, perhaps locked, but not the thread.
+        if std::process::id() != self.process {
+            return;
+        }
         {
             let mut state = lock(&self.queue.state);
             state.cut |= state.end.is_none() || !state.trees.is_empty();

@@ -18,6 +18,7 @@ use super::{Board, Checked, Counts, DistinctTree, Order};
 use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
 use crate::error::Result;
+use crate::greedy::growth::Grown;
 
 /// Calls `visit` with every distinct tree over the subsets, once, on the calling thread, until it says no.
 ///
@@ -95,6 +96,8 @@ struct Run<'a, 'v> {
 
 /// The most trees of a batch.
 const BATCH: usize = 64;
+/// Bytes of a tree that waits.
+const TREE_BYTES: usize = 1 << 14;
 /// Batches that a task may be ahead of its reader.
 const BATCHES: usize = 4;
 /// Tasks that may be ahead, for every thread.
@@ -137,7 +140,10 @@ impl Enumeration<'_> {
     }
 
     fn listed_tree<S: Set>(&self, forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>) -> DistinctTree {
-        DistinctTree { features: tree.used.list(), grown: forest.grown(tree), ground: self.ground.clone() }
+        // A large tree is grown again when it is asked for: trees wait in queues, and all of them are in memory then.
+        let most = TREE_BYTES / (size_of::<Grown>() + 8 * self.ground.table.n_classes);
+        let grown = Forest::size(tree, most).map(|_| forest.grown(tree));
+        DistinctTree { features: tree.used.list(), grown, ground: self.ground.clone() }
     }
 
     /// On one thread.

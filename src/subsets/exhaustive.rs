@@ -5,7 +5,7 @@ use super::ground::Ground;
 use super::{Board, Checked, Goal, Outcome, Stats};
 use crate::budget::{Budget, Status};
 use crate::data::Dataset;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Grows a tree for every subset of up to `max_features` features, required ones included. Best: the least error and
 /// penalty, then the fewest features used, then the first in the order of binary counting, where the first feature is the
@@ -14,7 +14,7 @@ use crate::error::Result;
 /// Complexity: 2^features trees.
 ///
 /// # Errors
-/// As [`eliminate`](super::eliminate()).
+/// As [`eliminate`](super::eliminate()); if fewer features are allowed than are required.
 pub fn exhaust(
     building: &Dataset,
     search: Option<&Dataset>,
@@ -30,40 +30,47 @@ pub fn exhaust(
         Err(stop) => return Outcome::without_time(building, search, checked, goal.error, (stop, budget)),
     };
     let objective = Objective::new(&goal, &ground);
-    let most = max_features.unwrap_or(usize::MAX);
+    if let Some(most) = max_features.filter(|&most| most < ground.required.len()) {
+        return Err(Error::InvalidParameter {
+            name: "max_features",
+            expected: format!("at least {}, the number of required features", ground.required.len()),
+            got: most.to_string(),
+        });
+    }
+    let most = max_features.unwrap_or(usize::MAX) - ground.required.len();
     let mut stats = Stats::default();
     let empty = ground.grow(&[], &Budget::new(Default::default())).expect("a leaf takes no time");
     let mut best = (u128::MAX, usize::MAX, empty);
     let mut status = Status::Optimal;
     let mut subset = vec![false; ground.optional.len()];
     loop {
+        if let Err(stop) = budget.check() {
+            status = stop.into();
+            break;
+        }
         let chosen = subset.iter().zip(&ground.optional).filter(|(is_in, _)| **is_in).map(|(_, &feature)| feature);
         let mut features: Vec<usize> = ground.required.iter().copied().chain(chosen).collect();
         features.sort_unstable();
-        if features.len() <= most {
-            match ground.grow(&features, budget) {
-                Ok(tree) => {
-                    let used = tree.features().len();
-                    let value = objective.value(ground.error_of(&tree), used);
-                    if (value, used) < (best.0, best.1) {
-                        best = (value, used, tree);
-                        board.publish(objective.fraction(value), 0.0);
-                    }
-                }
-                Err(stop) => {
-                    status = stop.into();
-                    break;
+        match ground.grow(&features, budget) {
+            Ok(tree) => {
+                let used = tree.features().len();
+                let value = objective.value(ground.error_of(&tree), used);
+                if (value, used) < (best.0, best.1) {
+                    best = (value, used, tree);
+                    board.publish(objective.fraction(value), 0.0);
                 }
             }
-            stats.built += 1;
-            board.count(1, 0);
-            if let Err(stop) = budget.check() {
+            Err(stop) => {
                 status = stop.into();
                 break;
             }
         }
-        // The next binary number.
-        let Some(place) = subset.iter().position(|is_in| !is_in) else { break };
+        stats.built += 1;
+        board.count(1, 0);
+        // The next binary number; of those with the most digits allowed, the next that has no more.
+        let is_full = subset.iter().filter(|is_in| **is_in).count() >= most;
+        let lowest = if is_full { subset.iter().position(|is_in| *is_in).unwrap_or(subset.len()) } else { 0 };
+        let Some(place) = (lowest..subset.len()).find(|&place| !subset[place]) else { break };
         subset[..place].fill(false);
         subset[place] = true;
     }

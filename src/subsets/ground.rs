@@ -10,7 +10,7 @@ use super::held_out::HeldOut;
 use super::pessimistic;
 use super::{Checked, DistinctTree, Estimator};
 use crate::bits;
-use crate::budget::{Budget, Stop, Ticker};
+use crate::budget::{Budget, Limits, Stop, Ticker};
 use crate::criterion::Costs;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -258,8 +258,11 @@ fn features(data: &Dataset, checked: &Checked) -> Result<(Vec<usize>, Vec<usize>
 }
 
 impl DistinctTree {
-    /// The tree. Complexity: O(nodes x classes).
+    /// The tree. Complexity: O(nodes x classes); of a large tree, what it takes to grow it.
     pub fn tree(&self) -> Tree {
-        self.ground.finish(&self.grown)
+        match &self.grown {
+            Some(grown) => self.ground.finish(grown),
+            None => self.ground.grow(&self.features, &Budget::new(Limits::default())).expect("without a limit"),
+        }
     }
 }

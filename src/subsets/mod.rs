@@ -173,7 +173,8 @@ pub struct Stats {
 pub struct DistinctTree {
     /// The features it uses, ascending.
     pub features: Vec<usize>,
-    grown: Vec<Grown>,
+    /// Its nodes, unless they are many.
+    grown: Option<Vec<Grown>>,
     ground: Arc<Ground>,
 }
 

@@ -414,6 +414,19 @@ impl<'g, S: Set> Forest<'g, S> {
         self.sets.retain(|set| Rc::strong_count(set) > 1);
     }
 
+    /// How many nodes and leaves a tree has, if no more than so many.
+    pub fn size(tree: &Rc<Subtree<S>>, most: usize) -> Option<usize> {
+        let (mut size, mut pending) = (0, vec![tree]);
+        while let Some(tree) = pending.pop() {
+            size += 1;
+            pending.extend(&tree.children);
+            if size + pending.len() > most {
+                return None;
+            }
+        }
+        Some(size)
+    }
+
     /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
     /// and O(cases x depth) where leaves are shared.
     pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
