@@ -184,17 +184,18 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// Attributes
 /// ----------
 /// features : tuple of str
-///     The features selected, in the order of the table.
+///     The features selected, in the order of the table: those that the tree uses, and those that are required.
 /// tree : Tree
 ///     The tree that grows over them.
 /// error : float
 ///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors cost
 ///     per case.
+/// objective : float
+///     What is minimised: the error, and the penalty of each feature that the tree uses.
 /// lower_bound : float
-///     No subset has a smaller error and penalty together. 0 where nothing is proved.
+///     No subset has a smaller objective. 0 where nothing is proved.
 /// gap : float
-///     What is not proved of error and penalty together: ``(both - lower_bound) / both``; 0 if they are the least, 1 if
-///     nothing is proved.
+///     ``(objective - lower_bound) / objective``: 0 if it is the least, 1 if nothing is proved.
 /// status : str
 ///     "optimal": no subset is better; "acceptable": none is better by more than `delta`; "complete": backward elimination
 ///     ended, which proves nothing; or what stopped the search: "time_limit", "memory_limit", "interrupted".
@@ -212,9 +213,9 @@ pub struct PySubsetResult {
     #[pyo3(get)]
     error: f64,
     #[pyo3(get)]
-    lower_bound: f64,
+    objective: f64,
     #[pyo3(get)]
-    gap: f64,
+    lower_bound: f64,
     #[pyo3(get)]
     status: String,
     #[pyo3(get)]
@@ -226,8 +227,8 @@ pub struct PySubsetResult {
 }
 
 impl PySubsetResult {
-    pub(super) fn new(py: Python<'_>, outcome: Outcome, feature_penalty: f64) -> PyResult<Self> {
-        let Outcome { features, tree, error, lower_bound, status, path, stats, seconds } = outcome;
+    pub(super) fn new(py: Python<'_>, outcome: Outcome) -> PyResult<Self> {
+        let Outcome { features, tree, error, objective, lower_bound, status, path, stats, seconds } = outcome;
         let name = |feature: usize| tree.schema().features[feature].name.clone();
         let Stats { built, pruned, evaluations, case_sets, flushes } = stats;
         let named = [
@@ -240,8 +241,8 @@ impl PySubsetResult {
         Ok(PySubsetResult {
             features: features.into_iter().map(name).collect(),
             error,
+            objective,
             lower_bound,
-            gap: gap_of(error + feature_penalty * tree.features().len() as f64, lower_bound),
             status: status.name().into(),
             path: path.iter().map(|r| PyRemoval { feature: name(r.feature), error: r.error }).collect(),
             stats: named.into_iter().map(|(name, count)| (name.into(), count)).collect(),
@@ -251,7 +252,7 @@ impl PySubsetResult {
     }
 }
 
-/// The numbers of a result: error, lower bound, gap, seconds.
+/// The numbers of a result: error, objective, lower bound, seconds.
 type Numbers = (f64, f64, f64, f64);
 
 #[pymethods]
@@ -264,19 +265,25 @@ impl PySubsetResult {
     fn tree(&self, py: Python<'_>) -> Py<PyTree> {
         self.tree.clone_ref(py)
     }
+    #[getter]
+    fn gap(&self) -> f64 {
+        gap_of(self.objective, self.lower_bound)
+    }
     fn __repr__(&self) -> String {
         let Self { features, status, seconds, .. } = self;
-        let [error, lower_bound] = [self.error, self.lower_bound].map(|value| (value * 1e6).round() / 1e6);
+        let rounded = |value: f64| (value * 1e6).round() / 1e6;
+        let [error, objective, lower_bound] = [self.error, self.objective, self.lower_bound].map(rounded);
+        let penalized = if objective == error { String::new() } else { format!(", with penalty {objective}") };
         let tree = &self.tree.get().0;
         let (selected, all, names) = (features.len(), tree.schema().features.len(), features.join(", "));
         format!(
-            "SubsetResult: {status}, error {error}, lower bound {lower_bound}, {selected} of {all} features, \
+            "SubsetResult: {status}, error {error}{penalized}, lower bound {lower_bound}, {selected} of {all} features, \
              {seconds:.3} s\nfeatures: {names}\n{}",
             tree.to_text(None)
         )
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let numbers: Numbers = (self.error, self.lower_bound, self.gap, self.seconds);
+        let numbers: Numbers = (self.error, self.objective, self.lower_bound, self.seconds);
         let path: Vec<_> = self.path.iter().map(|r| (&r.feature, r.error)).collect();
         let tree = self.tree.get().0.to_json();
         reduced(py, "_subset_result_from_parts", (tree, &self.features, numbers, &self.status, path, &self.stats))
@@ -294,8 +301,8 @@ pub(super) fn _subset_result_from_parts(
     path: Vec<(String, f64)>,
     stats: BTreeMap<String, u64>,
 ) -> PyResult<PySubsetResult> {
-    let (error, lower_bound, gap, seconds) = numbers;
+    let (error, objective, lower_bound, seconds) = numbers;
     let tree = Py::new(py, PyTree(Tree::from_json(tree)?))?;
     let path = path.into_iter().map(|(feature, error)| PyRemoval { feature, error }).collect();
-    Ok(PySubsetResult { features, tree, error, lower_bound, gap, status, path, stats, seconds })
+    Ok(PySubsetResult { features, tree, error, objective, lower_bound, status, path, stats, seconds })
 }

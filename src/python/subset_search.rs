@@ -87,13 +87,12 @@ impl PySubsetSearch {
         (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-        feature_penalty: f64,
         work: impl FnOnce(&Dataset, Option<&Dataset>, &Checked, &Budget, &Board) -> crate::Result<Outcome> + Send,
     ) -> PyResult<PySubsetResult> {
         let building = PyDataset::to_search(building, "building")?;
         let search = search.map(|search| PyDataset::to_search(search, "search")).transpose()?;
         let work = |checked: &Checked, budget: &Budget, board: &Board| work(building, search, checked, budget, board);
         let outcome = Self::run(slf, building, progress, on_interrupt, work)?;
-        PySubsetResult::new(slf.py(), outcome, feature_penalty)
+        PySubsetResult::new(slf.py(), outcome)
     }
 }

@@ -236,13 +236,11 @@ impl PyAcceptableSubsetSearch {
         on_interrupt: &str,
     ) -> PyResult<PySubsetResult> {
         let goal = slf.get().0;
-        let (base, penalty) = (slf.as_super(), goal.feature_penalty);
         PySubsetSearch::select(
-            base,
+            slf.as_super(),
             (building, search),
             progress,
             on_interrupt,
-            penalty,
             |b, s, checked, budget, board| acceptable(b, s, checked, goal, budget, board),
         )
     }
@@ -327,7 +325,6 @@ impl PyBackwardEliminationSearch {
             (building, search),
             progress,
             on_interrupt,
-            0.0,
             |b, s, checked, budget, board| eliminate(b, s, checked, error, white_box, budget, board),
         )
     }
@@ -408,13 +405,11 @@ impl PyExhaustiveSubsetSearch {
         on_interrupt: &str,
     ) -> PyResult<PySubsetResult> {
         let Self { goal, max_features } = *slf.get();
-        let (base, penalty) = (slf.as_super(), goal.feature_penalty);
         PySubsetSearch::select(
-            base,
+            slf.as_super(),
             (building, search),
             progress,
             on_interrupt,
-            penalty,
             |b, s, checked, budget, board| exhaust(b, s, checked, goal, max_features, budget, board),
         )
     }

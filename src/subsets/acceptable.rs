@@ -26,7 +26,7 @@ use crate::error::Result;
 
 /// Finds a subset whose error, with the penalty of the features its tree uses, is within delta of the least of all
 /// subsets, and proves it. `search` is needed for [`Estimator::Search`](super::Estimator::Search) and not looked at else;
-/// its schema must be that of `building`. The features reported are those that the tree uses.
+/// its schema must be that of `building`.
 ///
 /// Complexity: exponential in the number of features at worst; a limit leaves the best subset so far and a true bound.
 ///
@@ -277,9 +277,10 @@ impl Accept<'_> {
             None => Status::Acceptable,
         };
         Outcome {
-            features: tree.features().into_iter().map(|feature| feature as usize).collect(),
+            features: self.ground.with_required(&tree),
             tree,
             error: self.ground.fraction(error),
+            objective: self.objective.fraction(value),
             lower_bound: self.objective.fraction(bound),
             status,
             path: Vec::new(),

@@ -45,6 +45,7 @@ pub fn eliminate(
         features,
         tree,
         error: ground.fraction(error),
+        objective: ground.fraction(error),
         lower_bound: 0.0,
         status: stopped.map_or(Status::Complete, Status::from),
         path,

@@ -78,8 +78,9 @@ pub fn exhaust(
     let error = ground.error_of(&tree);
     let value = if used == usize::MAX { 0.0 } else { objective.fraction(objective.value(error, used)) };
     Ok(Outcome {
-        features: tree.features().into_iter().map(|feature| feature as usize).collect(),
+        features: ground.with_required(&tree),
         error: ground.fraction(error),
+        objective: objective.fraction(objective.value(error, tree.features().len())),
         lower_bound: if status == Status::Optimal { value } else { 0.0 },
         tree,
         status,

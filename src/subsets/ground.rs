@@ -148,6 +148,15 @@ impl Ground {
         finish(&self.data, &self.table, &self.params, &self.costs, grown).expect("grown nodes make a tree")
     }
 
+    /// The features that a tree uses and those that are required, ascending.
+    pub fn with_required(&self, tree: &Tree) -> Vec<usize> {
+        let mut features = self.required.clone();
+        features.extend(tree.features().into_iter().map(|feature| feature as usize));
+        features.sort_unstable();
+        features.dedup();
+        features
+    }
+
     /// DT(features), grown on its own.
     pub fn grow(&self, features: &[usize], budget: &Budget) -> std::result::Result<Tree, Stop> {
         let growth = Growth::new(&self.table, &self.params, budget, 1).over(features.to_vec());

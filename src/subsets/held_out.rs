@@ -78,7 +78,8 @@ impl HeldOut {
         let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
         let rows: Vec<usize> = crate::bits::ones(&present).filter(|&row| units.mass(data, row) > 0).collect();
         let Target::Classes(classes) = data.target() else {
-            return Err(Error::WrongTarget { search: "judging trees", needs: "classes", got: "something else" });
+            let got = "absent in the search set (name it when you make the dataset)";
+            return Err(Error::WrongTarget { search: "the search set", needs: "classes", got });
         };
         let masses: Vec<u64> = rows.iter().map(|&row| units.mass(data, row)).collect();
         let total = masses.iter().sum::<u64>();

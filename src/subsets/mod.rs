@@ -126,13 +126,15 @@ pub struct Counts {
 /// What a search for a subset came to.
 #[derive(Debug, Clone)]
 pub struct Outcome {
-    /// The features selected, ascending.
+    /// The features selected, ascending: those that the tree uses, and those that are required.
     pub features: Vec<usize>,
     /// The tree over them.
     pub tree: Tree,
-    /// Its estimated error as a fraction, without the penalty of its features.
+    /// Its estimated error as a fraction.
     pub error: f64,
-    /// No subset has a smaller error and penalty together; 0 where a heuristic proves nothing.
+    /// The same with the penalty of the features that it uses: what is minimised.
+    pub objective: f64,
+    /// No subset has a smaller objective; 0 where a heuristic proves nothing.
     pub lower_bound: f64,
     /// `optimal`, `acceptable` (within delta), `complete` (a heuristic ended), or the limit that struck.
     pub status: Status,
@@ -289,9 +291,10 @@ impl Outcome {
     ) -> Result<Self> {
         let (tree, error) = Ground::leaf(data, search, checked, error)?;
         Ok(Outcome {
-            features: Vec::new(),
+            features: checked.params.required.clone(),
             tree,
             error,
+            objective: error,
             lower_bound: 0.0,
             status: stop.into(),
             path: Vec::new(),
