@@ -31,7 +31,7 @@ fn table(n_rows: u64, n_columns: u64, numbers: bool) -> Dataset {
     }
     let class = |row: u64| {
         let sum: u64 = (0..4).map(|column| cell(row, column) % if numbers { 1_000 } else { 3 }).sum();
-        let noise = mix(row) % 10 == 0;
+        let noise = mix(row).is_multiple_of(10);
         u32::from((sum > if numbers { 2_000 } else { 3 }) != noise)
     };
     let classes: Vec<u32> = (0..n_rows).map(class).collect();

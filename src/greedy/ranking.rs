@@ -103,7 +103,7 @@ impl Ranking {
             // Later columns cannot beat it; those before it in the ranking are earlier ones.
             let first = column as usize + 1;
             ahead.iter_mut().skip(first.div_ceil(64)).for_each(|word| *word = 0);
-            if first % 64 > 0 {
+            if !first.is_multiple_of(64) {
                 ahead[first / 64] &= !(!0 << (first % 64));
             }
         }

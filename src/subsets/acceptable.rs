@@ -5,10 +5,8 @@
 //! to share out; these are tasks, numbered in the order of the visit. A task starts from what the tasks before it, but for
 //! the last few, have found, and goes on with what it finds itself. So the outcome is the same on every number of threads.
 
-use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::rc::Rc;
-use std::sync::{Condvar, Mutex, MutexGuard};
 
 use super::bounds::Inside;
 use super::distinct::Call;
@@ -18,6 +16,7 @@ use super::frontier::Ranker;
 use super::goal::Objective;
 use super::ground::{Ground, Judge, threads_of};
 use super::inseparable::Inseparable;
+use super::rounds::{Incumbent, Open, Rounds};
 use super::trees::{Forest, Subtree};
 use super::{Board, Checked, Goal, Order, Outcome, Stats};
 use crate::budget::{Budget, Status, Stop};
@@ -67,55 +66,6 @@ struct Accept<'a> {
 
 /// Tasks that calls are expanded into, if there are as many.
 const TASKS: usize = 256;
-/// A task does not know what the last few before it found: they may be under way.
-const WINDOW: usize = 16;
-
-/// The best subset so far.
-#[derive(Debug, Clone)]
-struct Incumbent<S> {
-    /// What it is worth, with the penalty.
-    value: u128,
-    features: S,
-}
-
-impl<S: Set> Incumbent<S> {
-    /// Ties: fewer features, then the one found first.
-    fn is_better(&self, other: &Self) -> bool {
-        (self.value, self.features.count()) < (other.value, other.features.count())
-    }
-}
-
-/// A call to come, with what its trees are worth at least.
-struct Open<S> {
-    /// The places of the calls that lead here among those of their callers: the order of the visit.
-    path: Vec<u32>,
-    call: Call<S>,
-    bound: u128,
-}
-
-impl<S: Set> Open<S> {
-    fn size(&self) -> (usize, Reverse<&[u32]>) {
-        (self.call.optional.count(), Reverse(&self.path))
-    }
-}
-
-impl<S: Set> PartialEq for Open<S> {
-    fn eq(&self, other: &Self) -> bool {
-        self.size() == other.size()
-    }
-}
-impl<S: Set> Eq for Open<S> {}
-impl<S: Set> PartialOrd for Open<S> {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-impl<S: Set> Ord for Open<S> {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.size().cmp(&other.size())
-    }
-}
-
 /// A worker.
 struct Search<'g, S: Set> {
     ground: &'g Ground,
@@ -155,7 +105,7 @@ impl Accept<'_> {
         let (mut incumbent, mut floor, mut stats) = (search.incumbent.clone(), search.floor, search.stats());
         let mut stopped = stop;
         let least_open = |open: &mut dyn Iterator<Item = &Open<S>>| open.map(|open| open.bound).min();
-        if let Some(_) = stop {
+        if stop.is_some() {
             floor = floor.min(least_open(&mut tasks.iter()).unwrap_or(0));
         } else if !tasks.is_empty() {
             drop(search);
@@ -240,7 +190,7 @@ impl Accept<'_> {
                 (search.incumbent, search.floor) = (incumbent, u128::MAX);
                 let call = &rounds.tasks[place].call;
                 let outcome = search.tree(call).and_then(|tree| search.accept(&tree, call));
-                let (value, bound) = rounds.done(place, &search, outcome.err());
+                let (value, bound) = rounds.done(place, search.incumbent.clone(), search.floor, outcome.err());
                 self.board.publish(self.objective.fraction(value), self.objective.fraction(bound));
                 self.board.cover(1.0 / rounds.tasks.len() as f64);
             }
@@ -469,88 +419,5 @@ impl<'g, S: Set> Search<'g, S> {
             bound = bound.max(self.objective.value(error, used.count()));
         }
         Ok(bound)
-    }
-}
-
-/// The tasks, and what came of them.
-struct Rounds<'t, S> {
-    tasks: &'t [Open<S>],
-    state: Mutex<State<S>>,
-    changed: Condvar,
-}
-
-struct State<S> {
-    start: Incumbent<S>,
-    next: usize,
-    /// Per task that is done: the best subset that it knew of at its end, and what it pruned is worth at least.
-    done: Vec<Option<(Incumbent<S>, u128)>>,
-    /// How many from the first on are done.
-    first_open: usize,
-    stopped: Option<Stop>,
-    /// What was found in a task that did not end.
-    found: Vec<Incumbent<S>>,
-}
-
-impl<'t, S: Set> Rounds<'t, S> {
-    fn new(tasks: &'t [Open<S>], start: Incumbent<S>) -> Self {
-        let done = tasks.iter().map(|_| None).collect();
-        let state = State { start, next: 0, done, first_open: 0, stopped: None, found: Vec::new() };
-        Rounds { tasks, state: Mutex::new(state), changed: Condvar::new() }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State<S>> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-    }
-
-    /// The next task, and the incumbent that it starts from.
-    fn next(&self) -> Option<(usize, Incumbent<S>)> {
-        let mut state = self.lock();
-        if state.stopped.is_some() || state.next == self.tasks.len() {
-            return None;
-        }
-        let place = state.next;
-        state.next += 1;
-        let known = (place + 1).saturating_sub(WINDOW);
-        while state.first_open < known {
-            if state.stopped.is_some() {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
-        }
-        Some((place, state.best_of_first(known).clone()))
-    }
-
-    /// Takes in what a task came to; the best value and a bound so far.
-    fn done(&self, place: usize, search: &Search<'_, S>, stop: Option<Stop>) -> (u128, u128) {
-        let mut state = self.lock();
-        match stop {
-            Some(stop) => {
-                state.stopped.get_or_insert(stop);
-                state.found.push(search.incumbent.clone());
-            }
-            None => state.done[place] = Some((search.incumbent.clone(), search.floor)),
-        }
-        while state.first_open < self.tasks.len() && state.done[state.first_open].is_some() {
-            state.first_open += 1;
-        }
-        self.changed.notify_all();
-        let value = state.best(self.tasks.len()).value;
-        let bounds = self.tasks.iter().zip(&state.done);
-        let bounds = bounds.map(|(task, done)| done.as_ref().map_or(task.bound, |(_, floor)| *floor));
-        (value, bounds.min().unwrap_or(0).min(value))
-    }
-}
-
-impl<S: Set> State<S> {
-    /// The best subset that the first tasks and what came before them found.
-    fn best_of_first(&self, n: usize) -> &Incumbent<S> {
-        let found = self.done[..n].iter().flatten().map(|(incumbent, _)| incumbent);
-        found.fold(&self.start, |best, found| if found.is_better(best) { found } else { best })
-    }
-
-    /// The best of all.
-    fn best(&self, n: usize) -> &Incumbent<S> {
-        let best = self.best_of_first(n);
-        self.found.iter().fold(best, |best, found| if found.is_better(best) { found } else { best })
     }
 }

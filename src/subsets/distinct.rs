@@ -115,8 +115,7 @@ impl<'g, S: Set> Visit<'g, S> {
     /// Algorithm 2, DTdistinct(R, S), with T = DT(R + S).
     fn distinct(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>, sink: Sink<'_, S>) -> Result<(), End> {
         self.list(tree, call, sink)?;
-        let mut children = self.children(tree, call);
-        while let Some((feature, child)) = children.next() {
+        for (feature, child) in self.children(tree, call) {
             let tree = self.forest.without(tree, feature, &child.features())?;
             self.distinct(&tree, &child, sink)?;
         }

@@ -40,7 +40,7 @@ impl<S: Set> Ranker<S> {
         let mut order: SmallVec<[u32; 16]> = SmallVec::new();
         match self.order {
             Order::Frontier | Order::Reverse => {
-                self.from_the_last(tree, candidates, &mut order);
+                self.last_first(tree, candidates, &mut order);
                 if self.order == Order::Frontier {
                     order.reverse();
                 }
@@ -61,7 +61,7 @@ impl<S: Set> Ranker<S> {
 
     /// Definition 9, from the last position to the first: at each the feature a of greatest frontier(T, R', a), where R'
     /// is all but the candidates that have no position yet; ties: the first feature.
-    fn from_the_last(&mut self, tree: &Subtree<S>, candidates: &S, order: &mut SmallVec<[u32; 16]>) {
+    fn last_first(&mut self, tree: &Subtree<S>, candidates: &S, order: &mut SmallVec<[u32; 16]>) {
         for feature in crate::bits::ones(candidates.as_ref()) {
             self.heads[feature] = NONE;
             self.below[feature].as_mut().fill(0);

@@ -15,10 +15,11 @@
 //!
 //! # Map
 //!
-//! `features`: sets of features. `held_out`: the cases that judge a tree. `graph`: case sets, the rankings of their
-//! columns and where their splits lead, each found once. `trees`: trees that share subtrees, and features taken away from
-//! them. `frontier`: the order of a visit. `bounds`: what no tree of a part of the lattice can beat. `tasks`: parts of the
-//! lattice for threads to take, in an order of their own. docs/subsets.md tells the whole in words.
+//! `ground`: what a search stands on. `features`: sets of features. `held_out`, `pessimistic`: what trees are judged by.
+//! `graph`: case sets, the rankings of their columns and where their splits lead, each found once. `trees`: trees that share
+//! subtrees, and features taken away from them. `frontier`: the order of a visit. `distinct`, `enumerate`: the visit, and
+//! its threads. `goal`: what subsets are compared by. `bounds`, `inseparable`: what no tree of a part of the lattice can
+//! beat. `rounds`: parts of the lattice for threads to take, in an order of their own. docs/subsets.md tells the whole in words.
 
 mod acceptable;
 mod bounds;
@@ -34,6 +35,7 @@ mod ground;
 mod held_out;
 mod inseparable;
 mod pessimistic;
+mod rounds;
 mod trees;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -59,6 +59,7 @@ pub(super) struct Forest<'g, S: Set> {
     bytes: usize,
     /// As many may be in memory.
     cache: usize,
+    workers: usize,
     /// Leaves that are shared, by class and error.
     pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
@@ -81,6 +82,7 @@ impl<'g, S: Set> Forest<'g, S> {
             sets: Vec::new(),
             bytes: 0,
             cache: ground.cache(workers),
+            workers,
             pure: FxHashMap::default(),
             case_sets: 0,
             flushes: 0,
@@ -114,14 +116,14 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// DT(features).
     pub fn tree(&mut self, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
-        self.make_room();
+        self.make_room()?;
         let root = self.root.clone().expect("made with the forest");
         self.build(&root, features)
     }
 
     /// The tree over `features`, which are those of another tree but for one.
     pub fn without(&mut self, tree: &Rc<Subtree<S>>, feature: usize, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
-        self.make_room();
+        self.make_room()?;
         self.remove(tree, feature, features)
     }
 
@@ -276,6 +278,7 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// The split at a place of the ranking of a set.
     pub fn split(&mut self, set: &Rc<CaseNode<S>>, place: usize) -> Result<Rc<Split<S>>, Stop> {
+        self.make_room()?;
         let (column, cut) = {
             let ranking = set.ranking.borrow();
             let (column, found) = ranking.found(place);
@@ -395,14 +398,18 @@ impl<'g, S: Set> Forest<'g, S> {
         (label, error)
     }
 
-    /// Where case sets take more than they may, drops all that no living tree stands on.
-    fn make_room(&mut self) {
-        if self.bytes > self.cache {
-            self.flush();
-            self.flushes += 1;
-            // What is alive stays, and may be more than there is room for: then it is not looked at at every step.
-            self.bytes = self.sets.iter().map(|set| set.bytes()).sum::<usize>().min(self.cache / 2);
+    /// Where case sets take more than they may, drops all that no living tree stands on. Fails if what is left does not
+    /// fit into the memory allowed.
+    fn make_room(&mut self) -> Result<(), Stop> {
+        if self.bytes <= self.cache {
+            return Ok(());
         }
+        self.flush();
+        self.flushes += 1;
+        let alive = self.sets.iter().map(|set| set.bytes()).sum::<usize>();
+        // What is alive may be more than there is room for: then it is not looked at at every step.
+        self.bytes = alive.min(self.cache / 2);
+        if alive as u64 > self.ticker.memory_limit() / self.workers as u64 { Err(Stop::Memory) } else { Ok(()) }
     }
 
     fn flush(&mut self) {
