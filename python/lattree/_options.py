@@ -42,6 +42,15 @@ class Missing(str, Enum):
     level = "level"
 
 
+class MissingInSubsets(str, Enum):
+    """The same where the split of a node must not depend on more than its cases."""
+
+    fractional = "fractional"
+    mean = "mean"
+    class_mean = "class_mean"
+    level = "level"
+
+
 class ClassWeight(str, Enum):
     """How much the cases of each class matter."""
 
@@ -78,9 +87,11 @@ Target = Annotated[str | None, typer.Option(help="Column to predict; bundled tab
 Nominal = Annotated[list[str] | None, typer.Option(metavar="COL", help="Take COL as names, not numbers. Repeatable.")]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Leave COL out. Repeatable.")]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")]
+CountLimit = Annotated[float | None, typer.Option("--time-limit", help="Seconds; what was found so far is printed.")]
 Threads = Annotated[int | None, typer.Option(help="Threads; default: those available.")]
 Text = Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")]
 Json = Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")]
+SelectedJson = Annotated[bool, typer.Option("--json", help="Print features, errors, bound and tree as JSON.")]
 Dot = Annotated[bool, typer.Option("--dot", help="Print the tree for Graphviz.")]
 
 Split = Annotated[Criterion, typer.Option("--criterion", help="What makes a split good.")]
@@ -91,5 +102,6 @@ MaxDepth = Annotated[int | None, typer.Option(help="Longest path from root to le
 MinGain = Annotated[float, typer.Option(help="Least gain of a split, per case.")]
 Nominals = Annotated[NominalSplits, typer.Option("--nominal-splits", help="Splits of nominal columns.")]
 Gaps = Annotated[Missing, typer.Option("--missing", help="What becomes of missing values.")]
+SubsetGaps = Annotated[MissingInSubsets, typer.Option("--missing", help="What becomes of missing values.")]
 Weights = Annotated[ClassWeight | None, typer.Option("--class-weight", help="All classes matter the same in total.")]
 Required = Annotated[list[str] | None, typer.Option("--require", metavar="COL", help="Keep COL. Repeatable.")]

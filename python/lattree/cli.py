@@ -21,6 +21,7 @@ from lattree import datasets
 from lattree._describe import describe as describe_dataset
 from lattree._dtypes import list_names
 from lattree._options import (
+    CountLimit,
     Criterion,
     Dot,
     Drop,
@@ -34,13 +35,16 @@ from lattree._options import (
     MinGain,
     MinLeaf,
     Missing,
+    MissingInSubsets,
     Nominal,
     Nominals,
     NominalSplits,
     Order,
     Required,
+    SelectedJson,
     Source,
     Split,
+    SubsetGaps,
     Target,
     Text,
     Threads,
@@ -185,11 +189,11 @@ def distinct(
     max_depth: MaxDepth = None,
     min_gain: MinGain = 0.0,
     nominal_splits: Nominals = NominalSplits.multiway,
-    missing: Gaps = Missing.fractional,
+    missing: SubsetGaps = MissingInSubsets.fractional,
     class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
-    time_limit: TimeLimit = None,
+    time_limit: CountLimit = None,
     threads: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -241,14 +245,14 @@ def select(
     max_depth: MaxDepth = None,
     min_gain: MinGain = 0.0,
     nominal_splits: Nominals = NominalSplits.multiway,
-    missing: Gaps = Missing.fractional,
+    missing: SubsetGaps = MissingInSubsets.fractional,
     class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
     threads: Threads = None,
     text: Text = False,
-    json: Json = False,
+    json: SelectedJson = False,
     dot: Dot = False,
 ) -> None:
     """Select columns: those whose greedy tree has a small error on rows that it was not grown on."""
@@ -290,11 +294,16 @@ def select(
             run = lattree.AcceptableSubsetSearch(delta=delta or 0.0, feature_penalty=penalty, **keywords).run
         with _progress(_how_good) as progress:
             result = run(building, judge, progress=progress, on_interrupt="return")
-        if not (json or dot):
-            typer.echo(f"features: {', '.join(result.features) or 'none'}")
-        write(result.tree)
+        if json:
+            typer.echo(_selected_as_json(result))
+        else:
+            if not dot:
+                typer.echo(f"features: {', '.join(result.features) or 'none'}")
+            write(result.tree)
     of = f"features {len(result.features)} of {building.n_features}"
-    proof = "" if method is Method.sbe else f", lower bound {_number(result.lower_bound)}"
+    proof = f", objective {_number(result.objective)}, lower bound {_number(result.lower_bound)}"
+    if method is Method.sbe:  # which has no penalty, and proves nothing
+        proof = ""
     _summarize(result, f"; {of}, error {_number(result.error)}{proof}, trees built {result.stats['built']}")
 
 
@@ -377,10 +386,19 @@ def _counts_as_json(counts: lattree.DistinctCounts) -> str:
     return json_format.dumps({name: getattr(counts, name) for name in names})
 
 
+def _selected_as_json(result: lattree.SubsetResult) -> str:
+    names = ("features", "status", "error", "objective", "lower_bound")
+    found = {name: getattr(result, name) for name in names}
+    return json_format.dumps(found | {"tree": json_format.loads(result.tree.to_json())})
+
+
 def _counts_as_text(counts: lattree.DistinctCounts) -> str:
     width = max(5, len(str(counts.distinct)))
     rows = [f"{size:>8}  {n:>{width}}" for size, n in enumerate(counts.by_size) if n]
-    return "\n".join([f"features  {'trees':>{width}}", *rows, f"     all  {counts.distinct:>{width}}"])
+    ended = counts.status == "complete"
+    rows.append(f"{'all' if ended else 'so far':>8}  {counts.distinct:>{width}}")
+    rows += [] if ended else [f"{counts.status}: there may be more"]
+    return "\n".join([f"features  {'trees':>{width}}", *rows])
 
 
 _Result = lattree.OptimalResult | lattree.GreedyResult | lattree.DistinctCounts | lattree.SubsetResult

@@ -140,6 +140,17 @@ class TestErrorRate:
         wrong = tree.predict(test).to_numpy() != test.to_polars()["y"].to_numpy()
         assert 0 < error_rate(tree, test) == wrong.mean()
 
+    def test_of_a_result(self, iris):
+        result = GreedyTreeSearch(max_depth=1).run(iris)
+        assert error_rate(result, iris) == error_rate(result.tree, iris) == 1 / 3
+
+    def test_wrong_types(self, iris):
+        tree = GreedyTreeSearch().run(iris).tree
+        with pytest.raises(TypeError, match=r"`tree` must be a lattree\.Tree or a result with a `tree`, got str"):
+            error_rate("tree", iris)
+        with pytest.raises(TypeError, match=r"`data` must be a lattree\.Dataset, got DataFrame; make one"):
+            error_rate(tree, iris.to_polars())
+
     def test_nothing_to_compare_with(self, iris):
         tree = GreedyTreeSearch().run(iris).tree
         with pytest.raises(ParameterError, match="`data` must have a target"):
@@ -395,6 +406,32 @@ class TestCompare:
         ):
             compare(iris, {"all": every_feature}, tree_search=wrong)
 
+    def test_of_a_tree_its_features_are_taken(self, iris):
+        one, two = GreedyTreeSearch(max_depth=1), lattree.OptimalTreeSearch(max_depth=2)
+        methods = {
+            "result": lambda building, search: one.run(building),
+            "tree": lambda building, search: one.run(building).tree,
+            "optimal": lambda building, search: two.run(building),
+        }
+        found = compare(iris, methods, k=3, repeats=1)
+        for fold, triple in enumerate(triples(iris, k=3, repeats=1)):
+            rows = found.rows[3 * fold : 3 * fold + 3]
+            trees = [search.run(triple.building).tree for search in (one, one, two)]
+            assert [row.selected for row in rows] == [tuple(tree.features) for tree in trees]
+            assert [row.status for row in rows] == ["complete", None, "optimal"]
+
+    def test_figures_and_methods_there_are(self, iris):
+        found = compare(iris, {"all": every_feature, "none": lambda b, s: []}, k=2, repeats=1)
+        with pytest.raises(ParameterError, match=r"`measure` must be one of .*, got 'error'"):
+            found.values("error", "all")
+        for figures in (found.stability, lambda method: found.values("seconds", method)):
+            with pytest.raises(ParameterError, match='`method` must be one of "all", "none", got \'some\''):
+                figures("some")
+
+    def test_repr(self, iris):
+        found = compare(iris, {"all": every_feature, "none": lambda b, s: []}, k=2, repeats=1)
+        assert repr(found) == 'Comparison: 2 folds, methods "all", "none"; see summary() and frame'
+
     def test_interrupts_pass(self, iris):
         def interrupted(building, search):
             raise KeyboardInterrupt
@@ -408,6 +445,24 @@ class TestCompare:
         for folds in (0, 21):
             with pytest.raises(ParameterError, match=f"`folds` must be from 1 to 20, or None, got {folds}"):
                 compare(iris, {"all": every_feature}, k=10, repeats=2, folds=folds)
+
+    @pytest.mark.parametrize(
+        ("given", "text"),
+        [
+            ({"data": {"x": [1]}}, r"`data` must be a lattree\.Dataset, got dict; make one: lattree\.Dataset\(table"),
+            ({"data": pl.DataFrame({"x": [1]})}, r"`data` must be a lattree\.Dataset, got DataFrame; make one"),
+            ({"methods": [every_feature]}, "`methods` must be a dict of names and callables, .*, got list"),
+            ({"methods": {1: every_feature}}, "`methods` must have names that are strings, got 1"),
+            ({"methods": {"a": ["x"]}}, r"`methods` must have callables, got \['x'\] for 'a'$"),
+            ({"methods": {"a": lattree.BackwardEliminationSearch()}}, "for 'a'; pass `search.run`, not the search"),
+            ({"methods": {"a": lattree.BackwardEliminationSearch}}, "for 'a'; pass `search.run`, not the search"),
+            ({"tree_search": GreedyTreeSearch}, "`tree_search` must be a search, such as .*, got <class"),
+            ({"tree_search": GreedyTreeSearch().run}, "`tree_search` must be a search, such as .*, got <built-in"),
+        ],
+    )
+    def test_wrong_types(self, iris, given, text):
+        with pytest.raises(TypeError, match=text):
+            compare(**{"data": iris, "methods": {"all": every_feature}, **given})
 
     def test_pickle(self, iris):
         found = compare(iris, {"all": every_feature}, k=2, repeats=1)
@@ -460,6 +515,10 @@ class TestSummary:
             by_predicate=(pl.col("measure") == "search_error") & (pl.col("method") == "all"), named=True
         )
         assert row["p_value"] == paired_t_test(values["all"], values["sbe"], test_ratio=0.3 / 0.7).p_value
+
+    def test_times_have_no_mark(self, found):
+        times = found.summary().filter(pl.col("measure").is_in(["seconds", "cpu_seconds"]))
+        assert (set(times["mark"]), times["p_value"].null_count(), times.height) == ({""}, 8, 8)
 
     def test_alpha(self, found):
         strict = found.summary(alpha=1e-300)

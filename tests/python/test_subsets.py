@@ -210,7 +210,8 @@ class TestResults:
         for estimator, judge in (("search", search), ("training", building)):
             result = kind(error=estimator, missing=missing).run(building, search)
             assert result.error == pytest.approx(wrong(result.tree, judge), abs=1e-12)
-            assert set(result.tree.features) <= set(result.features)
+            assert set(result.tree.features) == set(result.features)
+            assert result.objective == result.error
             assert result.features == tuple(name for name in building.schema.feature_names if name in result.features)
             again = GreedyTreeSearch(missing=missing).run(building.select(result.features)).tree
             assert text(again) == text(result.tree)
@@ -241,16 +242,24 @@ class TestResults:
         for kind in (AcceptableSubsetSearch, ExhaustiveSubsetSearch):
             result = kind(feature_penalty=0.03).run(building, search)
             assert result.error == pytest.approx(wrong(result.tree, search), abs=1e-12)
-            assert result.error + 0.03 * len(result.tree.features) == pytest.approx(least)
+            assert result.objective == pytest.approx(result.error + 0.03 * len(result.tree.features))
+            assert result.objective == pytest.approx(least)
             assert (result.lower_bound, result.gap) == (pytest.approx(least), pytest.approx(0, abs=1e-9))
+
+    def test_a_tiny_penalty_gives_the_smallest_of_equal_subsets(self, parts):
+        building, search = parts
+        grown = [GreedyTreeSearch().run(building.select(s)).tree for s in subsets(building)]
+        least = min((wrong(tree, search), len(tree.features)) for tree in grown)
+        result = AcceptableSubsetSearch(feature_penalty=1e-9).run(building, search)
+        assert (wrong(result.tree, search), len(result.features)) == least
 
     def test_required_and_candidates(self, parts):
         building, search = parts
         names = building.schema.feature_names
         for kind in SELECTING:
             result = kind(required=names[4], candidates=names[:3]).run(building, search)
-            assert names[4] in result.features
-            assert set(result.features) <= {names[4], *names[:3]}
+            assert set(result.features) == {names[4], *result.tree.features}
+            assert set(result.tree.features) <= {names[4], *names[:3]}
 
     @pytest.mark.parametrize("error", ["search", "training", "pessimistic"])
     def test_elimination_takes_a_path(self, parts, error):
@@ -287,7 +296,7 @@ class TestResults:
     @selecting
     def test_pickle_copy_and_repr(self, kind, parts):
         result = kind().run(*parts)
-        names = ("features", "tree", "error", "lower_bound", "gap", "status", "path", "stats", "seconds")
+        names = ("features", "tree", "error", "objective", "lower_bound", "gap", "status", "path", "stats", "seconds")
         for same in (pickle.loads(pickle.dumps(result)), copy.deepcopy(result), copy.copy(result)):
             for name in names:
                 assert getattr(same, name) == getattr(result, name), name

@@ -1,6 +1,7 @@
 """`lattree distinct` and `lattree select`: what is printed where, options, errors."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -22,6 +23,12 @@ def noise(tmp_path):
     frame = pl.DataFrame({f"x{i}": rng.normal(size=400) for i in range(40)})
     frame.with_columns(y=pl.Series(rng.integers(0, 2, 400))).write_csv(path := tmp_path / "noise.csv")
     return str(path)
+
+
+def selected(printed):
+    """What `select --json` printed, with its tree."""
+    found = json.loads(printed)
+    return found | {"tree": lattree.Tree.from_json(json.dumps(found["tree"]))}
 
 
 class TestDistinct:
@@ -79,10 +86,14 @@ class TestDistinct:
 
     def test_a_time_limit(self, noise):
         for more in ((), ("--list",)):
-            done = run("distinct", noise, "--target", "y", "--time-limit", "0.5", *more)
+            done = run("distinct", noise, "--target", "y", "--time-limit", "2", *more)
             assert done.returncode == 0
             assert done.stderr.startswith("status time_limit; trees ")
             assert done.stdout
+            if not more:
+                *_, total, words = done.stdout.splitlines()
+                assert total.startswith("  so far  ")
+                assert words == "time_limit: there may be more"
 
     @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to one process needs POSIX")
     @pytest.mark.parametrize("more", [[], ["--list"]])
@@ -107,9 +118,20 @@ class TestDistinct:
         assert done.stdout.count("\n") == 3
         assert done.stderr == ""
 
+    @pytest.mark.parametrize("command", ["distinct", "select"])
+    def test_help(self, command):
+        wide = os.environ | {"COLUMNS": "200", "NO_COLOR": "1"}
+        words = subprocess.run([*COMMAND, command, "--help"], capture_output=True, text=True, env=wide).stdout
+        missing, limit = (
+            next(line for line in words.splitlines() if f"--{name}" in line) for name in ("missing", "time")
+        )
+        assert "level" in missing
+        assert "drop" not in missing
+        assert ("best tree" in limit) == (command == "select")
+
     def test_errors(self):
         assert 'no column "rain"; the columns are "outlook"' in failed("distinct", "weather", "--require", "rain")
-        assert "`missing` must be other than" in failed("distinct", "weather", "--missing", "drop")
+        assert run("distinct", "weather", "--missing", "drop").returncode == 2
         assert "`min_cases` must be at least 1" in failed("distinct", "weather", "--min-cases", "0")
         assert run("distinct", "weather", "--order", "last").returncode == 2
 
@@ -124,12 +146,16 @@ class TestSelect:
         assert done.returncode == 0, done.stderr
         assert done.stdout == f"features: {', '.join(result.features)}\n{result.tree.to_text().rstrip()}\n"
         assert done.stderr.startswith(f"status {result.status}; features {len(result.features)} of 4, error ")
-        assert ("lower bound" in done.stderr) == (method != "sbe")
+        for words in ("objective", "lower bound"):
+            assert (words in done.stderr) == (method != "sbe")
         assert done.stderr.count("\n") == 1
 
     def test_json_and_dot(self):
-        tree = lattree.Tree.from_json(run("select", "iris", "--json").stdout)
-        assert tree == lattree.BackwardEliminationSearch().run(*datasets.load("iris").split(0.3)).tree
+        found = selected(run("select", "iris", "--json").stdout)
+        result = lattree.BackwardEliminationSearch().run(*datasets.load("iris").split(0.3))
+        assert found.pop("tree").to_json() == result.tree.to_json()
+        assert found.pop("features") == list(result.features)
+        assert found == {name: getattr(result, name) for name in ("status", "error", "objective", "lower_bound")}
         assert run("select", "iris", "--dot").stdout.startswith("digraph")
 
     def test_delta_and_penalty(self):
@@ -137,8 +163,11 @@ class TestSelect:
         done = run("select", "iris", *options, "--require", "sepalwidth", "--min-cases", "4", "--json")
         search = lattree.AcceptableSubsetSearch(delta=0.1, feature_penalty=0.02, required="sepalwidth", min_cases=4)
         result = search.run(*datasets.load("iris").split(0.5))
-        assert lattree.Tree.from_json(done.stdout) == result.tree
-        assert f"features {len(result.features)} of 4" in done.stderr
+        found = selected(done.stdout)
+        assert found["tree"] == result.tree
+        assert found["objective"] == result.objective > result.error == found["error"]
+        numbers = f"error {result.error:.6g}, objective {result.objective:.6g}, lower bound {result.lower_bound:.6g}, "
+        assert f"features {len(result.features)} of 4, {numbers}" in done.stderr
 
     def test_a_file_to_search(self, tmp_path):
         building, search = datasets.load("vote").split(0.3, seed=1)
@@ -149,12 +178,12 @@ class TestSelect:
         building = lattree.read_parquet(tmp_path / "building.parquet", "class")
         search = lattree.read_parquet(tmp_path / "search.parquet", "class", like=building)
         expected = lattree.BackwardEliminationSearch(min_cases=20).run(building, search)
-        assert lattree.Tree.from_json(done.stdout) == expected.tree
+        assert selected(done.stdout)["tree"] == expected.tree
 
     @pytest.mark.parametrize("error", ["training", "pessimistic"])
     def test_other_errors_take_all_rows(self, error):
         done = run("select", "weather", "--error", error, "--method", "best", "--json")
-        tree = lattree.Tree.from_json(done.stdout)
+        tree = selected(done.stdout)["tree"]
         assert tree == lattree.AcceptableSubsetSearch(error=error).run(datasets.load("weather")).tree
         assert sum(rule.mass for rule in tree.rules()) == 14
 

@@ -9,13 +9,16 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
-from lattree._core import Dataset, GreedyTreeSearch, LattreeError, ParameterError, Tree
+from lattree._core import Dataset, GreedyTreeSearch, LattreeError, ParameterError
 from lattree._dtypes import list_names
-from lattree.experiments._folds import Triple, error_rate, triples
+from lattree.experiments._folds import Grown, Triple, check_dataset, error_rate, triples
 from lattree.experiments._statistics import Stability, paired_t_test, stability
 
 MEASURES = ("search_error", "generalisation_error", "n_features", "seconds", "cpu_seconds")
 """The figures of a fold that :meth:`Comparison.summary` has rows for, in their order."""
+
+TIMES = ("seconds", "cpu_seconds")
+"""Those that no method is best at: what selects nothing takes no time."""
 
 SUMMARY: dict[str, pl.DataType] = {
     "measure": pl.String(),
@@ -41,14 +44,6 @@ class Selection(Protocol):
         """The names of the features selected."""
 
 
-class Grown(Protocol):
-    """What a search for a tree returns, as far as it is looked at."""
-
-    @property
-    def tree(self) -> Tree:
-        """The tree."""
-
-
 class TreeSearch(Protocol):
     """What grows trees: a :class:`GreedyTreeSearch` or anything else that has its ``run``."""
 
@@ -56,7 +51,7 @@ class TreeSearch(Protocol):
         """Grow a tree."""
 
 
-Method: TypeAlias = Callable[[Dataset, Dataset], Sequence[str] | Selection]
+Method: TypeAlias = Callable[[Dataset, Dataset], Sequence[str] | Selection | Grown]
 """Chooses features, given a building set and a search set."""
 
 
@@ -119,7 +114,7 @@ class FoldRow:
         return self.status is None or self.status in ("optimal", "acceptable", "complete")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison:
     """What :func:`compare` found.
 
@@ -139,6 +134,10 @@ class Comparison:
     features: tuple[str, ...]
     k: int
     search_fraction: float
+
+    def __repr__(self) -> str:
+        each = len(self.rows) // max(1, len(self.methods))
+        return f"Comparison: {each} folds, methods {list_names(self.methods)}; see summary() and frame"
 
     @property
     def methods(self) -> list[str]:
@@ -163,7 +162,15 @@ class Comparison:
             ``"search_error"``, ``"generalisation_error"``, ``"n_features"``, ``"seconds"`` or ``"cpu_seconds"``.
         method : str
             The name of a method.
+
+        Raises
+        ------
+        ParameterError
+            There is no such measure or method.
         """
+        if measure not in MEASURES:
+            raise ParameterError(f"`measure` must be one of {list_names(MEASURES)}, got {measure!r}")
+        self._check_method(method)
         return [float(getattr(row, measure)) for row in self.rows if row.method == method]
 
     def stability(self, method: str) -> Stability:
@@ -173,8 +180,18 @@ class Comparison:
         ----------
         method : str
             The name of a method; there must be two folds.
+
+        Raises
+        ------
+        ParameterError
+            There is no such method, or one fold only.
         """
+        self._check_method(method)
         return stability([row.used for row in self.rows if row.method == method], self.features)
+
+    def _check_method(self, method: str) -> None:
+        if method not in self.methods:
+            raise ParameterError(f"`method` must be one of {list_names(self.methods)}, got {method!r}")
 
     def summary(self, *, alpha: float = 0.05, corrected: bool = False) -> pl.DataFrame:
         """Return means and standard deviations, and which methods are no worse than the best.
@@ -198,7 +215,7 @@ class Comparison:
         Notes
         -----
         The best has the least mean, of stability the greatest; of equal means the first. Stability needs two folds, and
-        has no test: pairs of folds that share a fold are no sample of independent ones.
+        has no test: pairs of folds that share a fold are no sample of independent ones. Times have no mark and no test.
         """
         if not 0 < alpha < 1:
             raise ParameterError(f"`alpha` must be between 0 and 1, got {alpha}")
@@ -214,11 +231,11 @@ class Comparison:
         ratio = (searched if measure == "search_error" else 1 / (self.k - 1)) if corrected else 0.0
         values = {method: self.values(measure, method) for method in self.methods}
         means = {method: float(np.mean(of)) for method, of in values.items()}
-        best = min(means, key=means.__getitem__)
+        best = None if measure in TIMES else min(means, key=means.__getitem__)
         for method, of in values.items():
             sd = float(np.std(of, ddof=1)) if len(of) > 1 else None
             p_value = None
-            if method != best and len(of) > 1:
+            if best is not None and method != best and len(of) > 1:
                 p_value = paired_t_test(of, values[best], test_ratio=ratio).p_value
             mark = "best" if method == best else "same" if p_value is not None and p_value >= alpha else ""
             yield (measure, method, len(of), means[method], sd, p_value, mark)
@@ -251,14 +268,15 @@ def compare(
         A table with classes to predict.
     methods : mapping of str to callable
         Names, and what to call with a building set and a search set. It returns names of features, or a result that
-        has them as ``features``: the ``run`` of a search over subsets is such a callable.
+        has them as ``features``: the ``run`` of a search over subsets is such a callable. Of a result with a ``tree``
+        alone, the features of the tree are taken.
     k, repeats, search_fraction, seed
         As for :func:`triples`.
     folds : int or None, default=None
         How many of the ``k * repeats`` folds to run, from the first; None: all.
     tree_search : GreedyTreeSearch or None, default=None
-        What grows the trees that are judged, with the same parameters as the methods' own; None:
-        ``GreedyTreeSearch()``.
+        What grows the trees that are judged; None: ``GreedyTreeSearch()``. The parameters of the methods' own searches
+        are not known here: where they have any (``max_depth``, ``costs``), give the same.
     progress : callable or None, default=None
         Called after each run with its :class:`FoldRow`, the number of runs done and that of all.
 
@@ -272,9 +290,17 @@ def compare(
         There is no method, or as for :func:`triples`.
     MethodError
         A method raised, what it returned is no list of features, or no tree could be grown over them.
+    TypeError
+        `data` is no Dataset, `methods` no mapping to callables, or `tree_search` has no ``run``.
+
+    Notes
+    -----
+    Errors are shares of cases, also where the searches have `costs`.
     """
-    if not methods:
-        raise ParameterError("`methods` must name at least one method, got none")
+    check_dataset(data)
+    _check_methods(methods)
+    if isinstance(tree_search, type) or (tree_search is not None and not callable(getattr(tree_search, "run", None))):
+        raise TypeError(f"`tree_search` must be a search, such as GreedyTreeSearch(max_depth=3), got {tree_search!r}")
     search = GreedyTreeSearch() if tree_search is None else tree_search
     dealt = triples(data, k=k, repeats=repeats, search_fraction=search_fraction, seed=seed)
     runs = k * repeats if folds is None else folds
@@ -288,6 +314,21 @@ def compare(
             if progress is not None:
                 progress(rows[-1], len(rows), runs * len(methods))
     return Comparison(tuple(rows), tuple(data.schema.feature_names), k, search_fraction)
+
+
+def _check_methods(methods: object) -> None:
+    if not isinstance(methods, Mapping):
+        got = type(methods).__name__
+        raise TypeError(f'`methods` must be a dict of names and callables, {{"name": search.run}}, got {got}')
+    if not methods:
+        raise ParameterError("`methods` must name at least one method, got none")
+    for name, method in methods.items():
+        if not isinstance(name, str):
+            raise TypeError(f"`methods` must have names that are strings, got {name!r}")
+        search = hasattr(method, "run")
+        if not callable(method) or (search and isinstance(method, type)):
+            hint = "; pass `search.run`, not the search" if search else ""
+            raise TypeError(f"`methods` must have callables, got {method!r} for {name!r}{hint}")
 
 
 @contextlib.contextmanager
@@ -324,9 +365,10 @@ def _run(name: str, method: Method, triple: Triple, search: TreeSearch) -> FoldR
     )
 
 
-def _names(result: Sequence[str] | Selection, known: Sequence[str]) -> list[str]:
+def _names(result: Sequence[str] | Selection | Grown, known: Sequence[str]) -> list[str]:
     """Return what a method selected in the order of the columns, by which greedy trees settle ties."""
-    given: Iterable[Any] = getattr(result, "features", result)  # type: ignore[arg-type]
+    holder = result if hasattr(result, "features") else getattr(result, "tree", result)
+    given: Any = getattr(holder, "features", holder)
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise ParameterError(f"a method must return names of features or have them as `features`, got {result!r}")
     names = list(given)

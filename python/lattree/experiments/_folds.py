@@ -2,10 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
 from lattree._core import Dataset, ParameterError, Tree
+
+
+class Grown(Protocol):
+    """What a search for a tree returns, as far as it is looked at."""
+
+    @property
+    def tree(self) -> Tree:
+        """The tree."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +68,15 @@ def triples(
     ------
     ParameterError
         A parameter is out of range, or a building or search set would have no row.
+    TypeError
+        `data` is no Dataset.
 
     Notes
     -----
     Repeat r deals by ``data.folds(k, seed=seed + r)`` and splits every training set by
     ``training.split(search_fraction, seed=seed + r)``.
     """
+    check_dataset(data)
     if repeats < 1:
         raise ParameterError(f"`repeats` must be at least 1, got {repeats}")
     if not 0 < search_fraction < 1:
@@ -86,13 +98,20 @@ def _triples(data: Dataset, k: int, repeats: int, search_fraction: float, seed: 
             yield Triple(repeat, fold, training, building, search, test)
 
 
-def error_rate(tree: Tree, data: Dataset) -> float:
+def check_dataset(data: object) -> None:
+    """Refuse what is no Dataset, and say how to make one."""
+    if not isinstance(data, Dataset):
+        got = type(data).__name__
+        raise TypeError(f'`data` must be a lattree.Dataset, got {got}; make one: lattree.Dataset(table, "target")')
+
+
+def error_rate(tree: Tree | Grown, data: Dataset) -> float:
     """Return the share of cases that a tree predicts wrongly.
 
     Parameters
     ----------
     tree : Tree
-        A classification tree.
+        A classification tree, or a result that has one as ``tree``.
     data : Dataset
         The cases, with their target; counts and weights count as in the searches.
 
@@ -105,7 +124,13 @@ def error_rate(tree: Tree, data: Dataset) -> float:
     ------
     ParameterError
         The cases have no target, or no mass.
+    TypeError
+        There is no tree, or `data` is no Dataset.
     """
+    check_dataset(data)
+    grown: Any = getattr(tree, "tree", tree)
+    if not isinstance(grown, Tree):
+        raise TypeError(f"`tree` must be a lattree.Tree or a result with a `tree`, got {type(tree).__name__}")
     target = data.target
     if target is None:
         raise ParameterError("`data` must have a target, to compare predictions with")
@@ -116,5 +141,5 @@ def error_rate(tree: Tree, data: Dataset) -> float:
         mass = mass * column.to_numpy()
     if not mass.sum() > 0:
         raise ParameterError("`data` must have cases of positive mass, got none")
-    wrong = tree.predict(data).to_numpy() != target.to_numpy()
+    wrong = grown.predict(data).to_numpy() != target.to_numpy()
     return float(mass[wrong].sum() / mass.sum())
