@@ -156,6 +156,7 @@ assert all(w.seconds > 0 and w.built >= w.distinct >= 0 and 0 <= w.covered <= 1 
 building, held_out = learn.split(0.3, seed=1)
 eliminated: SubsetResult = BackwardEliminationSearch(error="search", white_box=True).run(building, held_out)
 assert (eliminated.status, eliminated.lower_bound, eliminated.seconds > 0) == ("complete", 0, True)
+assert eliminated.objective == eliminated.error
 assert len(eliminated.path) + len(eliminated.features) == 16
 last: Removal = eliminated.path[-1]
 assert (last.error, last.feature in eliminated.features) == (eliminated.error, False)
@@ -186,9 +187,9 @@ selections = {"all": experiments.every_feature, "width": lambda building, search
 compared: Comparison = experiments.compare(
     datasets.load("iris"), selections, k=5, repeats=2, tree_search=GreedyTreeSearch()
 )
-first: FoldRow = compared.rows[0]
-assert (first.method, first.status, len(first.selected), compared.methods) == ("all", None, 4, ["all", "width"])
-assert first.n_features <= 4
+fold: FoldRow = compared.rows[0]
+assert (fold.method, fold.status, len(fold.selected), compared.methods) == ("all", None, 4, ["all", "width"])
+assert fold.n_features <= 4
 sizes = compared.summary(alpha=0.05, corrected=True).filter(pl.col("measure") == "n_features")
 assert (sizes["method"].to_list(), sizes["mark"].to_list(), compared.frame.height) == (
     compared.methods,

@@ -164,7 +164,7 @@ impl PyDistinctTreeSearch {
 ///
 /// Notes
 /// -----
-/// Backward elimination comes first, so that a limit gives at least what that leads to. An error that is least on one
+/// Backward elimination comes first: a limit gives what that came to, or better. An error that is least on one
 /// search set is an optimistic estimate for other rows: keep a third part of the rows for that. Source: Ruggieri,
 /// *Complete search for feature selection in decision trees*, JMLR 2019, algorithms 3 and 4.
 #[pyclass(frozen, extends = PySubsetSearch, module = "lattree", name = "AcceptableSubsetSearch")]
