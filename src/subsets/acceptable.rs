@@ -66,6 +66,7 @@ struct Accept<'a> {
 
 /// Tasks that calls are expanded into, if there are as many.
 const TASKS: usize = 256;
+
 /// A worker.
 struct Search<'g, S: Set> {
     ground: &'g Ground,
@@ -109,7 +110,7 @@ impl Accept<'_> {
             floor = floor.min(least_open(&mut tasks.iter()).unwrap_or(0));
         } else if !tasks.is_empty() {
             drop(search);
-            let rounds = Rounds::new(&tasks, incumbent.clone());
+            let rounds = Rounds::new(&tasks, incumbent.clone(), floor);
             stopped = self.work(&rounds, &mut stats);
             let state = rounds.lock();
             incumbent = state.best(tasks.len()).clone();
@@ -200,7 +201,7 @@ impl Accept<'_> {
             stats.add(&worker());
         } else {
             std::thread::scope(|scope| {
-                let spawn = |_| self.ground.thread().spawn_scoped(scope, worker).expect("a thread can be had");
+                let spawn = |_| self.ground.spawn(scope, worker);
                 let workers: Vec<_> = (0..self.threads).map(spawn).collect();
                 for worker in workers {
                     stats.add(&worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));

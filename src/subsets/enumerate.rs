@@ -105,6 +105,11 @@ const TASKS: usize = 4;
 /// A task has at most 2^12 subsets, and there are at least 2^8 tasks, if there are as many subsets.
 const TASK: usize = 12;
 const SPLIT: usize = 8;
+/// The most calls of a task.
+const CALLS: usize = 64;
+/// Beyond this many features tasks are the calls of a level.
+const MANY_FEATURES: usize = 64;
+const LEVELS: usize = 3;
 /// Features from which a second thread pays.
 const PARALLEL_FEATURES: usize = 10;
 
@@ -204,10 +209,10 @@ impl Enumeration<'_> {
                 worker.report();
                 (worker.tally, end)
             };
-            let spawn = |_| self.ground.thread().spawn_scoped(scope, work).expect("a thread can be had");
+            let spawn = |_| self.ground.spawn(scope, work);
             let workers: Vec<_> = (0..self.threads).map(spawn).collect();
             let deal = || self.deal(call, tasks, queues);
-            let dealer = self.ground.thread().spawn_scoped(scope, deal).expect("a thread can be had");
+            let dealer = self.ground.spawn(scope, deal);
             let mut all = Tally::new(self.ground.n_features());
             let mut end: std::result::Result<(), End> = Ok(());
             for worker in workers {
@@ -257,6 +262,7 @@ impl Enumeration<'_> {
             // It counts nothing, and keeps no trees for others.
             visit: self.visit(),
             size: TASK.min(self.n_optional.saturating_sub(SPLIT)),
+            by_level: self.n_optional > MANY_FEATURES,
             calls: Vec::new(),
             weight: 0,
             send: |calls| {
@@ -274,7 +280,7 @@ impl Enumeration<'_> {
             },
         };
         let tree = dealer.visit.forest.tree(&call.features())?;
-        if dealer.call(&tree, &call)? {
+        if dealer.call(&tree, &call, 0)? {
             dealer.send_rest();
         }
         Ok(())
@@ -285,6 +291,9 @@ struct Dealer<'g, S: Set, F> {
     visit: Visit<'g, S>,
     /// Calls with at most this many optional features are not gone into.
     size: usize,
+    /// Whether features are so many that most are never used, and their number says nothing: then calls of the first few
+    /// levels are gone into, and no others.
+    by_level: bool,
     calls: Vec<(Call<S>, bool)>,
     weight: u64,
     /// Hands a task over; whether anybody wants more.
@@ -293,20 +302,21 @@ struct Dealer<'g, S: Set, F> {
 
 impl<S: Set, F: FnMut(Vec<(Call<S>, bool)>) -> bool> Dealer<'_, S, F> {
     /// Deals a call, of which this is the tree. `false`: nobody wants more.
-    fn call(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>) -> std::result::Result<bool, Stop> {
+    fn call(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>, level: usize) -> std::result::Result<bool, Stop> {
         self.visit.forest.ticker.tick(1000)?;
         if !self.push(call, false) {
             return Ok(false);
         }
         for (feature, child) in self.visit.children(tree, call) {
-            if child.optional.count() <= self.size {
+            let is_task = if self.by_level { level + 1 >= LEVELS } else { child.optional.count() <= self.size };
+            if is_task {
                 if !self.push(&child, true) {
                     return Ok(false);
                 }
                 continue;
             }
             let tree = self.visit.forest.without(tree, feature, &child.features())?;
-            if !self.call(&tree, &child)? {
+            if !self.call(&tree, &child, level + 1)? {
                 return Ok(false);
             }
         }
@@ -315,8 +325,9 @@ impl<S: Set, F: FnMut(Vec<(Call<S>, bool)>) -> bool> Dealer<'_, S, F> {
 
     fn push(&mut self, call: &Call<S>, below: bool) -> bool {
         self.calls.push((call.clone(), below));
-        self.weight += if below { 1 << call.optional.count() } else { 1 };
-        self.weight < 1 << self.size || self.send_rest()
+        let size = call.optional.count().min(self.size);
+        self.weight += if below { 1 << size } else { 1 };
+        (self.weight < 1 << self.size && self.calls.len() < CALLS) || self.send_rest()
     }
 
     fn send_rest(&mut self) -> bool {

@@ -12,9 +12,11 @@ use crate::greedy::table::Table;
 /// Room for the work, kept between trees.
 pub(super) struct Ranker<S> {
     order: Order,
-    /// Per feature: the last of its frontier nodes, as a place in the list of all.
+    /// Per feature: its place among the candidates.
+    slots: Vec<u32>,
+    /// Per candidate: the last of its frontier nodes, as a place in the list of all.
     heads: Vec<u32>,
-    /// Per feature: the features below its frontier nodes.
+    /// Per candidate: the features below its frontier nodes.
     below: Vec<S>,
     /// Per feature: the cases at the nodes that it splits.
     cases: Vec<u128>,
@@ -29,8 +31,9 @@ impl<S: Set> Ranker<S> {
     pub fn new(order: Order, n_features: usize) -> Self {
         Ranker {
             order,
-            heads: vec![NONE; n_features],
-            below: vec![S::empty(n_features); n_features],
+            slots: vec![0; n_features],
+            heads: Vec::new(),
+            below: Vec::new(),
             cases: vec![0; if order == Order::FrontierCases { n_features } else { 0 }],
         }
     }
@@ -62,9 +65,14 @@ impl<S: Set> Ranker<S> {
     /// Definition 9, from the last position to the first: at each the feature a of greatest frontier(T, R', a), where R'
     /// is all but the candidates that have no position yet; ties: the first feature.
     fn last_first(&mut self, tree: &Subtree<S>, candidates: &S, order: &mut SmallVec<[u32; 16]>) {
-        for feature in crate::bits::ones(candidates.as_ref()) {
-            self.heads[feature] = NONE;
-            self.below[feature].as_mut().fill(0);
+        self.heads.clear();
+        for (slot, feature) in crate::bits::ones(candidates.as_ref()).enumerate() {
+            self.slots[feature] = slot as u32;
+            self.heads.push(NONE);
+            match self.below.get_mut(slot) {
+                Some(below) => below.as_mut().fill(0),
+                None => self.below.push(S::empty(self.slots.len())),
+            }
         }
         let mut rest = candidates.clone();
         let mut nodes: Nodes<'_, S> = SmallVec::new();
@@ -73,7 +81,7 @@ impl<S: Set> Ranker<S> {
             // Definition 8: the features outside of R' in the subtrees of a's frontier nodes.
             let (mut best, mut most) = (usize::MAX, 0);
             for feature in crate::bits::ones(rest.as_ref()) {
-                let frontier = self.below[feature].count_and(&rest);
+                let frontier = self.below[self.slots[feature] as usize].count_and(&rest);
                 if best == usize::MAX || frontier > most {
                     (best, most) = (feature, frontier);
                 }
@@ -83,7 +91,7 @@ impl<S: Set> Ranker<S> {
             }
             rest.remove(best);
             order.push(best as u32);
-            let mut place = self.heads[best];
+            let mut place = self.heads[self.slots[best] as usize];
             while place != NONE {
                 let (tree, previous) = nodes[place as usize];
                 tree.children.iter().for_each(|child| self.open(child, &rest, &mut nodes));
@@ -99,9 +107,10 @@ impl<S: Set> Ranker<S> {
         }
         let column = tree.column().expect("it uses features");
         if rest.has(column) {
-            nodes.push((tree, self.heads[column]));
-            self.heads[column] = nodes.len() as u32 - 1;
-            self.below[column].add(&tree.used);
+            let slot = self.slots[column] as usize;
+            nodes.push((tree, self.heads[slot]));
+            self.heads[slot] = nodes.len() as u32 - 1;
+            self.below[slot].add(&tree.used);
         } else {
             tree.children.iter().for_each(|child| self.open(child, rest, nodes));
         }

@@ -1,7 +1,8 @@
 //! What a search stands on: the coded table, the judge of trees, the features to choose from, and the way back to trees and
 //! errors that users see.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::thread::{Scope, ScopedJoinHandle};
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
@@ -212,15 +213,32 @@ impl Ground {
     /// Runs work that recurs as deep as trees are, on a thread of its own.
     pub fn deep<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
         std::thread::scope(|scope| {
-            let worker = self.thread().spawn_scoped(scope, work).expect("a thread can be had");
-            worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            self.spawn(scope, work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
-    /// A thread with the stack that trees need.
-    pub fn thread(&self) -> std::thread::Builder {
+    /// A thread with the stack that trees need or, where the system has no room for that, with the usual one.
+    pub fn spawn<'s, 'e, T: Send + 's>(
+        &self,
+        scope: &'s Scope<'s, 'e>,
+        work: impl FnOnce() -> T + Send + 's,
+    ) -> ScopedJoinHandle<'s, T> {
         let levels = self.params.max_depth.unwrap_or(u64::MAX).min(self.table.n_cases as u64) as usize;
-        std::thread::Builder::new().stack_size((STACK + STACK_PER_LEVEL.saturating_mul(levels)).min(MOST_STACK))
+        let stack = (STACK + STACK_PER_LEVEL.saturating_mul(levels)).min(MOST_STACK);
+        // Work that a thread could not be made for is lost with it, so it is fetched from here.
+        let work = Arc::new(Mutex::new(Some(work)));
+        match std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, fetch(work.clone())) {
+            Ok(thread) => thread,
+            Err(_) => scope.spawn(fetch(work)),
+        }
+    }
+}
+
+/// Does work that is done by whoever comes first.
+fn fetch<T, W: FnOnce() -> T>(work: Arc<Mutex<Option<W>>>) -> impl FnOnce() -> T {
+    move || {
+        let work = work.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        work.map(|work| work()).expect("one thread fetches it")
     }
 }
 

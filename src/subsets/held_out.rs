@@ -74,7 +74,11 @@ impl HeldOut {
     /// If the schema is not that of the table that trees are grown on, or there is no case.
     pub fn new(building: &Dataset, data: &Dataset, params: &greedy::Params, costs: &Costs) -> Result<Self> {
         check_schema(building, data)?;
-        let present = data.cases()?;
+        let present = data.present();
+        if present.iter().all(|&word| word == 0) {
+            let expected = "a table with at least one row of positive count and weight".into();
+            return Err(Error::InvalidParameter { name: "search", expected, got: "none".into() });
+        }
         let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
         let rows: Vec<usize> = crate::bits::ones(&present).filter(|&row| units.mass(data, row) > 0).collect();
         let Target::Classes(classes) = data.target() else {

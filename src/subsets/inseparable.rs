@@ -88,6 +88,11 @@ impl Inseparable {
         enough: u64,
     ) -> u64 {
         let n_classes = self.held_out.n_classes();
+        if self.run == u32::MAX {
+            // Long proofs get there.
+            self.places.fill((0, 0));
+            self.run = 0;
+        }
         self.run += 1;
         self.first.clear();
         self.masses.clear();

@@ -64,6 +64,8 @@ pub(super) struct Rounds<'t, S> {
     pub tasks: &'t [Open<S>],
     state: Mutex<State<S>>,
     changed: Condvar,
+    /// What was pruned before the tasks is worth at least this.
+    floor: u128,
 }
 
 pub(super) struct State<S> {
@@ -79,10 +81,10 @@ pub(super) struct State<S> {
 }
 
 impl<'t, S: Set> Rounds<'t, S> {
-    pub fn new(tasks: &'t [Open<S>], start: Incumbent<S>) -> Self {
+    pub fn new(tasks: &'t [Open<S>], start: Incumbent<S>, floor: u128) -> Self {
         let done = tasks.iter().map(|_| None).collect();
         let state = State { start, next: 0, done, first_open: 0, stopped: None, found: Vec::new() };
-        Rounds { tasks, state: Mutex::new(state), changed: Condvar::new() }
+        Rounds { tasks, state: Mutex::new(state), changed: Condvar::new(), floor }
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State<S>> {
@@ -124,7 +126,7 @@ impl<'t, S: Set> Rounds<'t, S> {
         let value = state.best(self.tasks.len()).value;
         let bounds = self.tasks.iter().zip(&state.done);
         let bounds = bounds.map(|(task, done)| done.as_ref().map_or(task.bound, |(_, floor)| *floor));
-        (value, bounds.min().unwrap_or(0).min(value))
+        (value, bounds.min().unwrap_or(0).min(value).min(self.floor))
     }
 }
 
