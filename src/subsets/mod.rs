@@ -292,8 +292,11 @@ impl Outcome {
         (stop, budget): (Stop, &Budget),
     ) -> Result<Self> {
         let (tree, error) = Ground::leaf(data, search, checked, error)?;
+        let mut features = checked.params.required.clone();
+        features.sort_unstable();
+        features.dedup();
         Ok(Outcome {
-            features: checked.params.required.clone(),
+            features,
             tree,
             error,
             objective: error,
