@@ -79,7 +79,9 @@ impl Ground {
         let costs = rules::costs(data, &params)?;
         let (required, optional) = features(data, checked)?;
         let judged = judged(data, search, error)?;
-        let table = match Table::new(data, &params, budget, checked.greedy.threads_on(data) > 1)? {
+        let threads = checked.greedy.threads_on(data);
+        let code = |threads| Table::new(data, &params, budget, threads > 1);
+        let table = match threads::with_pool(threads, code)? {
             Ok(table) => Arc::new(table),
             Err(stop) => return Ok(Err(stop)),
         };

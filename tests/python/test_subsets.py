@@ -183,7 +183,7 @@ class TestParameters:
             kind().run(weather)
         with pytest.raises(TypeError, match=r"`search` must be a lattree\.Dataset"):
             kind().run(weather, datasets.load_frame("weather"))
-        with pytest.raises(DataError):
+        with pytest.raises(ParameterError, match="`search` must be a table with at least one row"):
             kind().run(weather, weather.take([]))
         for other in (datasets.load("iris"), weather.select(["wind", "outlook"]), Dataset({"x": [1]}, ["yes"])):
             with pytest.raises(lattree.LattreeError, match="`search` must be as in the building set"):
@@ -416,9 +416,15 @@ class TestLimits:
         assert result.error == pytest.approx(wrong(result.tree, noise[1]), abs=1e-12)
 
     def test_a_small_memory_limit_only_slows(self, parts):
-        full = AcceptableSubsetSearch().run(*parts)
-        small = AcceptableSubsetSearch(memory_limit=200_000).run(*parts)
-        assert (small.error, small.status) == (full.error, "optimal")
+        full = AcceptableSubsetSearch(threads=1).run(*parts)
+        small = AcceptableSubsetSearch(threads=1, memory_limit=1_000_000).run(*parts)
+        assert (small.error, small.status, small.features) == (full.error, "optimal", full.features)
+        assert small.stats["flushes"] > full.stats["flushes"]
+
+    def test_trees_that_do_not_fit_into_memory_are_a_limit(self, parts):
+        tiny = AcceptableSubsetSearch(threads=1, memory_limit=1_000).run(*parts)
+        assert (tiny.status, tiny.lower_bound <= tiny.objective) == ("memory_limit", True)
+        assert tiny.error == pytest.approx(wrong(tiny.tree, parts[1]), abs=1e-12)
 
     @POSIX
     @pytest.mark.parametrize("threads", [1, 2])
@@ -426,12 +432,13 @@ class TestLimits:
     def test_ctrl_c(self, threads, on_interrupt):
         script = f"""
             from lattree import AcceptableSubsetSearch, DistinctTreeSearch
-            data = Dataset.from_arrays(rng.normal(size=(600, 30)), rng.integers(0, 2, 600))
+            data = Dataset.from_arrays(rng.normal(size=(1000, 40)), rng.integers(0, 2, 1000))
+            building, search = data.split(0.4)
             options = dict(time_limit=30, threads=threads)
             say("ready")
             for run in (
                 lambda: DistinctTreeSearch(**options).count(data, on_interrupt={on_interrupt!r}),
-                lambda: AcceptableSubsetSearch(**options).run(data, data, on_interrupt={on_interrupt!r}),
+                lambda: AcceptableSubsetSearch(**options).run(building, search, on_interrupt={on_interrupt!r}),
             ):
                 try:
                     say(run().status)
