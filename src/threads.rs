@@ -2,6 +2,8 @@
 //!
 //! Each search has its own rayon pool: the global one hangs in a forked child.
 
+use std::sync::{Mutex, MutexGuard};
+
 use crate::error::{Error, Result};
 
 /// The environment variable that caps the number of threads where none is given.
@@ -39,4 +41,9 @@ pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) 
         Ok(pool) => pool.install(|| work(threads)),
         Err(_) => work(1),
     }
+}
+
+/// What a mutex holds. A thread that panicked with it leaves nothing half done that others would read: they go on.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

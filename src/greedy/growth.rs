@@ -5,7 +5,7 @@
 
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, OnceLock};
+use std::sync::{Mutex, OnceLock};
 
 use rayon::Scope;
 use rayon::prelude::*;
@@ -21,6 +21,7 @@ use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{Exact, Impurity, Side};
+use crate::threads::lock;
 
 // With these two threads are 1.4 times faster than one on trees of 10 ms, and 1.9 times on trees of a second.
 /// Cases times columns from which the columns of a node are shared out to threads.
@@ -551,7 +552,3 @@ impl PartialEq for Candidate<'_> {
 }
 
 impl Eq for Candidate<'_> {}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
-}

@@ -18,6 +18,7 @@ use super::table::Table;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::criterion::{Impurity, Side};
+use crate::threads::lock;
 
 /// A bit per column, without an allocation where columns are few.
 type Words = SmallVec<[u64; 2]>;
@@ -316,8 +317,4 @@ impl<I: Impurity> RanksBy<I> {
         // What was looked at until then is in its place.
         outcome
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

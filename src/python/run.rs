@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::binarizer::choice;
 use crate::budget::Budget;
 use crate::data::Dataset;
-use crate::threads;
+use crate::threads::{self, lock};
 
 /// How often signals are looked for: Ctrl-C is answered within this time and that of a [`crate::budget::Ticker`].
 pub(super) const POLL: Duration = Duration::from_millis(50);
@@ -171,10 +171,6 @@ impl Signals {
         let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok());
         on_interrupt.conclude(py, lock(&self.0).take(), outcome)
     }
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
 /// Rows per thread below which a second thread does not pay.

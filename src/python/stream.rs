@@ -13,13 +13,14 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use super::run::{POLL, lock, panicked};
+use super::run::{POLL, panicked};
 use super::subset_result::{PyDistinctCounts, reduced};
 use super::tree::PyTree;
 use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
 use crate::error::{Error, Result};
 use crate::subsets::{Board, Checked, Counts, DistinctTree, Order, distinct};
+use crate::threads::lock;
 use crate::tree::Tree;
 
 /// A tree that some subset of the features leads to. Pickles.

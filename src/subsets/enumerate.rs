@@ -19,6 +19,7 @@ use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::greedy::growth::Grown;
+use crate::threads::lock;
 
 /// Calls `visit` with every distinct tree over the subsets, once, on the calling thread, until it says no.
 ///
@@ -335,8 +336,4 @@ impl<S: Set, F: FnMut(Vec<(Call<S>, bool)>) -> bool> Dealer<'_, S, F> {
         let calls = std::mem::take(&mut self.calls);
         calls.is_empty() || (self.send)(calls)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
