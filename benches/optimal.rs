@@ -13,7 +13,7 @@ use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
     Thresholds,
 };
-use lattree::optimal::{Board, CacheKind, Engine, Order, Outcome, Params, Switches, measure_parts, search};
+use lattree::optimal::{Board, CacheKind, Order, Outcome, Params, Switches, measure_parts, search};
 
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
     let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
@@ -105,7 +105,7 @@ fn switches(c: &mut Criterion) {
         ("no_cache", Switches { cache: CacheKind::Off, ..all.clone() }),
         ("branch_cache", Switches { cache: CacheKind::Branch, ..all.clone() }),
         ("baseline_instructions", Switches { baseline: true, ..all.clone() }),
-        ("plain", Switches { engine: Engine::Plain, ..all }),
+        ("plain", Switches { plain: true, ..all }),
     ] {
         group.bench_with_input(BenchmarkId::from_parameter(name), &switches, |b, switches| {
             b.iter(|| black_box(run(&data, 4, switches.clone())));

@@ -8,7 +8,7 @@ mod common;
 use common::{LEVELS, Random, for_seeds, random_numbers, variant};
 use lattree::budget::Status;
 use lattree::data::{Binarizer, Dataset, Thresholds};
-use lattree::optimal::{Board, Engine, Outcome, Params, Switches, search};
+use lattree::optimal::{Board, Outcome, Params, Switches, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -36,14 +36,14 @@ fn check_problem(seed: u64) {
         node_penalty: *random.pick(&[0.0, 0.0, 0.0, 1.0, 0.3]),
         binarizer: Binarizer { thresholds: Thresholds::All, ..Binarizer::default() },
         threads: Some(1),
-        switches: Switches { engine: Engine::Plain, ..Switches::default() },
+        switches: Switches { plain: true, ..Switches::default() },
         ..Params::default()
     };
     let expected = run(&data, &plain);
-    let dense = Params { switches: Switches { engine: Engine::Auto, ..Switches::default() }, ..plain.clone() };
+    let dense = Params { switches: Switches { plain: false, ..Switches::default() }, ..plain.clone() };
     let levels = LEVELS.map(|n| random.below(n as u64) as usize);
     let mut other = variant(levels, &plain);
-    other.switches.engine = Engine::Auto;
+    other.switches.plain = false;
     for params in [dense, other] {
         let outcome = run(&data, &params);
         let say = || format!("seed {seed}, {params:?}\n{data:?}");

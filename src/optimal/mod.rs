@@ -69,6 +69,8 @@ pub struct Params {
     pub rank: Rank,
     /// The tests offered.
     pub binarizer: Binarizer,
+    /// Which search does the work.
+    pub engine: Engine,
     /// What the tree does with levels it never saw.
     pub unseen: Unseen,
     /// Time, nodes, memory.
@@ -91,6 +93,7 @@ impl Default for Params {
             node_penalty: 0.0,
             rank: Rank::Objective,
             binarizer: Binarizer::default(),
+            engine: Engine::Auto,
             unseen: Unseen::Majority,
             limits: Limits::default(),
             discrepancies: None,
@@ -113,8 +116,9 @@ pub enum Rank {
 /// Parts of the search that can be turned off to see what they buy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switches {
-    /// Which search does the work.
-    pub engine: Engine,
+    /// Whether the plain search, the reference, does all of the work of the engine over tests. Else the dense search does
+    /// it from depth three on, if its pair counts fit into half of the memory.
+    pub plain: bool,
     /// What is remembered.
     pub cache: CacheKind,
     /// Whether lower bounds from similar sets prune (MurTree, section 4.4).
@@ -140,17 +144,19 @@ pub struct Switches {
 /// Which search does the work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Engine {
-    /// The dense search from depth three on, if its pair counts fit into half of the memory; else the plain one.
+    /// The faster one, by how many values the columns have.
     #[default]
     Auto,
-    /// The plain search: the reference.
-    Plain,
+    /// The one over 0/1 tests: of each column, as many thresholds as the binarizer offers.
+    Tests,
+    /// The one on the columns as they are: all thresholds.
+    Continuous,
 }
 
 impl Default for Switches {
     fn default() -> Self {
         Switches {
-            engine: Engine::Auto,
+            plain: false,
             cache: CacheKind::Cases,
             bounds: true,
             transpositions: true,
@@ -409,7 +415,7 @@ impl Run<'_> {
     ) -> Option<std::result::Result<Option<Stop>, Stop>> {
         let switches = &self.params.params.switches;
         let problem = plain.problem;
-        if switches.engine == Engine::Plain || limits.0 < 3 || problem.n_tests == 0 {
+        if switches.plain || limits.0 < 3 || problem.n_tests == 0 {
             return None;
         }
         let most = self.units.total.max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
-use lattree::optimal::{CacheKind, Engine, Order, Params, Switches};
+use lattree::optimal::{CacheKind, Order, Params, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
 /// A seeded generator, the same on every platform.
@@ -137,7 +137,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         discrepancies,
     ] = levels;
     let switches = Switches {
-        engine: [Engine::Auto, Engine::Plain][engine],
+        plain: engine == 1,
         cache: CacheKind::ALL[cache],
         bounds: bounds == 1,
         transpositions: transpositions == 1,
