@@ -38,7 +38,7 @@ pub(super) struct Ground<I> {
     pub(super) n: usize,
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
-    /// One per instance.
+    /// One per instance, and one more.
     pub(super) classes: Vec<u16>,
     /// Whether all masses are 1.
     pub(super) unit: bool,
@@ -99,6 +99,8 @@ impl<I: Index> Ground<I> {
         }
         ticker.tick(20 * patterns.len())?;
         let n = patterns.len();
+        // The instance that fills up lanes.
+        classes.push(0);
         let mut first_test = 0;
         let mut columns = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
@@ -127,7 +129,7 @@ impl<I: Index> Ground<I> {
             n_classes,
             classes,
             unit: masses.iter().all(|&mass| mass == 1),
-            masses,
+            masses: [masses, vec![0]].concat(),
             cases,
             pairs,
             mixed: Vec::new(),
@@ -147,6 +149,34 @@ impl<I: Index> Ground<I> {
     #[inline(always)]
     pub(super) fn mass(&self, instance: usize) -> i64 {
         if self.unit { 1 } else { self.masses[instance] }
+    }
+
+    /// The mass of each class among the first 0, `every`, 2 x `every`, ... of some instances.
+    pub(super) fn class_sums(&self, instances: &[I], every: usize, sums: &mut Vec<i64>) {
+        sums.clear();
+        let of = |instance: I| (usize::from(self.classes[instance.get()]), self.mass(instance.get()));
+        if self.n_classes == 2 {
+            let (mut both, mut second) = (0, 0);
+            for block in instances.chunks(every) {
+                sums.extend([both, second]);
+                for &instance in block {
+                    let (class, mass) = of(instance);
+                    both += mass;
+                    second += mass * class as i64;
+                }
+            }
+            // What stands first is of both.
+            sums.as_chunks_mut::<2>().0.iter_mut().for_each(|[both, second]| *both -= *second);
+            return;
+        }
+        let mut now = vec![0; self.n_classes];
+        for block in instances.chunks(every) {
+            sums.extend_from_slice(&now);
+            for &instance in block {
+                let (class, mass) = of(instance);
+                now[class] += mass;
+            }
+        }
     }
 
     /// Whether there is a test between a rank of a column and the next.

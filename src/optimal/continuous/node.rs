@@ -1,8 +1,7 @@
 //! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only when
 //! it is first looked at.
 
-use smallvec::{SmallVec, smallvec};
-
+use super::super::simd::LANES;
 use super::ground::Ground;
 use super::stump::{Index, Steps, lay, part_length};
 
@@ -216,45 +215,33 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.order(level, column);
         let mut opened = std::mem::take(&mut self.nodes[level].opened[column].value);
         let Opened { ranks, before, mass, cases, classes, last } = &mut opened;
-        ranks.clear();
-        before.clear();
-        mass.clear();
-        cases.clear();
-        classes.clear();
         let ground = self.ground;
         let of = &ground.columns[column].ranks[..];
-        let mut sums: SmallVec<[i64; 8]> = smallvec![0; ground.n_classes];
-        let (mut sum, mut sum_of_cases) = (0, 0);
-        let counts = !ground.cases.is_empty();
         let order = self.ordered(level, column);
-        let mut last_rank = None;
-        for (block, instances) in order.chunks(Opened::<I>::EVERY).enumerate() {
-            classes.extend_from_slice(&sums);
-            for (i, &instance) in instances.iter().enumerate() {
-                let instance = instance.get();
-                let rank = of[instance];
-                if last_rank != Some(rank) {
-                    last_rank = Some(rank);
-                    ranks.push(rank);
-                    before.push((block * Opened::<I>::EVERY + i) as u32);
-                    mass.push(sum);
-                    if counts {
-                        cases.push(sum_of_cases);
-                    }
-                }
-                let of_instance = ground.mass(instance);
-                sum += of_instance;
-                sums[usize::from(ground.classes[instance])] += of_instance;
-                if counts {
-                    sum_of_cases += ground.cases[instance];
-                }
-            }
+        // Each rank is written at its place, again and again while it is the same: when it changes cannot be foreseen.
+        ranks.resize(order.len(), I::of(0));
+        before.resize(order.len() + 1, 0);
+        let (mut place, mut previous) = (0, of[order[0].get()]);
+        for (i, &instance) in (1..).zip(order) {
+            let rank = of[instance.get()];
+            place += usize::from(rank != previous);
+            previous = rank;
+            ranks[place] = rank;
+            before[place + 1] = i;
         }
-        before.push(order.len() as u32);
-        mass.push(sum);
-        if counts {
-            cases.push(sum_of_cases);
+        ranks.truncate(place + 1);
+        before.truncate(place + 2);
+        mass.clear();
+        cases.clear();
+        if ground.unit {
+            mass.extend(before.iter().map(|&before| i64::from(before)));
+        } else {
+            sums_before(before, mass, |place| ground.mass(order[place].get()));
         }
+        if !ground.cases.is_empty() {
+            sums_before(before, cases, |place| ground.cases[order[place].get()]);
+        }
+        ground.class_sums(order, Opened::<I>::EVERY, classes);
         let n = ranks.len();
         *last = n.saturating_sub(1);
         if n > 1 && !ground.offers(column, ranks[n - 2].get()) {
@@ -301,7 +288,6 @@ impl<'g, I: Index> Nodes<'g, I> {
                 merge(a, b, self.ordered(level, column), &mut members);
             }
         }
-        let members_at = |k: usize| members[k].get();
         let length = part_length(members.len()).max(1);
         let most = match ground.unit {
             true => length as i64,
@@ -310,19 +296,24 @@ impl<'g, I: Index> Nodes<'g, I> {
                 members.chunks(length).map(mass).max().unwrap_or(0)
             }
         };
+        lay(&mut list.rows, &members, I::of(ground.n));
         let step = |k: usize| {
-            let (instance, mass) = (members_at(k), ground.mass(members_at(k)));
+            let instance = list.rows[k].get();
+            let mass = ground.mass(instance);
             if u32::from(ground.classes[instance]) == pair.0 { mass } else { -mass }
         };
         let ranks = &ground.columns[column].ranks;
         let tie = |k: usize| {
-            k + 1 < members.len() && {
-                let (this, next) = (ranks[members_at(k)], ranks[members_at(k + 1)]);
-                this == next || !ground.offers(column, this.get())
-            }
+            // The next in order is in the next line, or at the start of the next part.
+            let next = match k + LANES < list.rows.len() {
+                true => k + LANES,
+                false if k % LANES + 1 < LANES => k % LANES + 1,
+                false => return false,
+            };
+            let (this, next) = (list.rows[k].get(), list.rows[next].get());
+            next != ground.n && (ranks[this] == ranks[next] || !ground.offers(column, ranks[this].get()))
         };
         list.steps.lay(members.len(), most, step, ground.mixed[entry].then_some(tie));
-        lay(&mut list.rows, members.len(), I::of(ground.n), |k| members[k]);
         self.nodes[level].lists[entry].value = list;
         self.nodes[level].scratch = members;
     }
@@ -364,6 +355,16 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         let start = node.along_at[at].value;
         (&node.lists[entry].value, &node.along[start..start + length])
+    }
+}
+
+/// What is before each of these places, summed up.
+fn sums_before<T: Copy + Default + std::ops::AddAssign>(before: &[u32], sums: &mut Vec<T>, of: impl Fn(usize) -> T) {
+    let mut sum = T::default();
+    sums.push(sum);
+    for pair in before.windows(2) {
+        (pair[0]..pair[1]).for_each(|place| sum += of(place as usize));
+        sums.push(sum);
     }
 }
 
