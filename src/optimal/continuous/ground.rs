@@ -27,14 +27,22 @@ impl<I> Column<I> {
     }
 }
 
+/// How many columns' ranks stand side by side.
+pub(super) const GROUP: usize = 4;
+
 /// Patterns, taken apart by class.
 ///
 /// **Cancellation.** The least of a pattern's class masses costs the same in whatever leaf the pattern ends: that much of
 /// all classes is taken away, and classes - 1 times it is a constant of all trees. Where `min_leaf` matters nothing is
 /// cancelled, since cases have to be counted. A pattern of which nothing is left keeps an instance of mass 0: a split that
 /// tells only such patterns apart is a split.
+///
+/// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
+/// looked up then.
 pub(super) struct Ground<I> {
     pub(super) columns: Vec<Column<I>>,
+    /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
+    pub(super) groups: Vec<Vec<[I; GROUP]>>,
     pub(super) n: usize,
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
@@ -97,6 +105,14 @@ impl<I: Index> Ground<I> {
                 masses.push(0);
             }
         }
+        let (all, many) = (masses.len() as i64, masses.iter().map(|&mass| mass.max(1)).sum::<i64>());
+        if cases.is_empty() && many < all + all / 4 && masses.iter().all(|&mass| mass > 0) {
+            let times = |of: usize| std::iter::repeat_n(of, masses[of] as usize);
+            let of: Vec<usize> = (0..masses.len()).flat_map(times).collect();
+            patterns = of.iter().map(|&of| patterns[of]).collect();
+            classes = of.iter().map(|&of| classes[of]).collect();
+            masses = vec![1; of.len()];
+        }
         ticker.tick(20 * patterns.len())?;
         let n = patterns.len();
         // The instance that fills up lanes.
@@ -121,10 +137,17 @@ impl<I: Index> Ground<I> {
             first_test += n_cuts as u32;
             ticker.tick(6 * n)?;
         }
+        let side_by_side = |columns: &[Column<I>]| -> Vec<[I; GROUP]> {
+            let of = |i: usize| std::array::from_fn(|k| columns.get(k).map_or(I::of(0), |column| column.ranks[i]));
+            (0..=n).map(of).collect()
+        };
+        let groups = columns.chunks(GROUP).map(side_by_side).collect();
+        ticker.tick(4 * n * columns.len())?;
         let pairs: Vec<(u32, u32)> =
             (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
         let mut ground = Ground {
             columns,
+            groups,
             n,
             n_classes,
             classes,

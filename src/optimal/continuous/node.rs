@@ -2,7 +2,7 @@
 //! it is first looked at.
 
 use super::super::simd::LANES;
-use super::ground::Ground;
+use super::ground::{GROUP, Ground};
 use super::stump::{Index, Steps, lay, part_length};
 
 /// The side of a cut that a node has of its parent.
@@ -75,6 +75,8 @@ impl<I> Opened<I> {
 #[derive(Debug, Default)]
 pub(super) struct List<I> {
     rows: Vec<I>,
+    /// Their ranks in the column itself, where ties matter.
+    own: Vec<I>,
     pub(super) steps: Steps,
 }
 
@@ -302,18 +304,25 @@ impl<'g, I: Index> Nodes<'g, I> {
             let mass = ground.mass(instance);
             if u32::from(ground.classes[instance]) == pair.0 { mass } else { -mass }
         };
-        let ranks = &ground.columns[column].ranks;
-        let tie = |k: usize| {
-            // The next in order is in the next line, or at the start of the next part.
-            let next = match k + LANES < list.rows.len() {
-                true => k + LANES,
-                false if k % LANES + 1 < LANES => k % LANES + 1,
-                false => return false,
+        if !ground.mixed[entry] {
+            list.steps.lay(members.len(), most, step, None::<fn(usize) -> bool>);
+        } else {
+            let ranks = &ground.columns[column].ranks;
+            let own = &mut list.own;
+            own.clear();
+            own.extend(list.rows.iter().map(|row| ranks[row.get()]));
+            let last = I::of(ground.columns[column].n_cuts);
+            let length = own.len();
+            let tie = |place: usize| {
+                // The next in order is in the next line, or at the start of the next part; the last has none, nor has one
+                // before a filler.
+                let next = if place + LANES < length { place + LANES } else { place + LANES + 1 - length };
+                place + 1 < length
+                    && (own[place] == own[next] || own[place] >= last)
+                    && list.rows[next].get() != ground.n
             };
-            let (this, next) = (list.rows[k].get(), list.rows[next].get());
-            next != ground.n && (ranks[this] == ranks[next] || !ground.offers(column, ranks[this].get()))
-        };
-        list.steps.lay(members.len(), most, step, ground.mixed[entry].then_some(tie));
+            list.steps.lay(members.len(), most, step, Some(tie));
+        }
         self.nodes[level].lists[entry].value = list;
         self.nodes[level].scratch = members;
     }
@@ -333,28 +342,49 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.nodes[level].by_class[column].value = places;
     }
 
-    /// The list of an entry, and the ranks of a column along it. O(instances), once per node.
+    /// The list of an entry, and the ranks of a column along it. O(instances), once per node and group of columns.
     pub(super) fn along(&mut self, level: usize, column: usize, entry: usize) -> (&List<I>, &[I]) {
         self.lay(level, entry);
         let (ground, n_entries) = (self.ground, self.ground.n_entries());
         let node = &mut self.nodes[level];
         if node.along_at.is_empty() {
-            node.along_at.resize_with(ground.columns.len() * n_entries, Default::default);
+            node.along_at.resize_with(ground.groups.len() * n_entries, Default::default);
         }
-        let length = node.lists[entry].value.rows.len();
-        let at = column * n_entries + entry;
+        let (list, group) = (&node.lists[entry].value, column / GROUP);
+        let length = list.rows.len();
+        let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
-            if node.along.len() + length > self.most_along && !node.along.is_empty() {
+            let columns = (ground.columns.len() - group * GROUP).min(GROUP);
+            if node.along.len() + columns * length > self.most_along && !node.along.is_empty() {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
                 node.along.clear();
             }
-            node.along_at[at] = Lazy { epoch: node.along_epoch, value: node.along.len() };
-            let ranks = &ground.columns[column].ranks[..];
-            node.along.extend(node.lists[entry].value.rows.iter().map(|&row| ranks[row.get()]));
+            let start = node.along.len();
+            node.along_at[at] = Lazy { epoch: node.along_epoch, value: start };
+            node.along.resize(start + columns * length, I::of(0));
+            let (ranks, to) = (&ground.groups[group][..], &mut node.along[start..]);
+            match columns {
+                1 => look_up::<I, 1>(ranks, &list.rows, to),
+                2 => look_up::<I, 2>(ranks, &list.rows, to),
+                3 => look_up::<I, 3>(ranks, &list.rows, to),
+                _ => look_up::<I, GROUP>(ranks, &list.rows, to),
+            }
         }
-        let start = node.along_at[at].value;
+        let start = node.along_at[at].value + column % GROUP * length;
         (&node.lists[entry].value, &node.along[start..start + length])
+    }
+}
+
+/// Writes the first `N` ranks of each row, those of one column after those of another.
+fn look_up<I: Index, const N: usize>(ranks: &[[I; GROUP]], rows: &[I], to: &mut [I]) {
+    let mut columns = to.chunks_exact_mut(rows.len());
+    let columns: [&mut [I]; N] = std::array::from_fn(|_| columns.next().expect("there is room for so many"));
+    for (i, row) in rows.iter().enumerate() {
+        let all = ranks[row.get()];
+        for k in 0..N {
+            columns[k][i] = all[k];
+        }
     }
 }
 
