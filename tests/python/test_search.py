@@ -91,7 +91,10 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("parameters", "accepted"),
         [
-            ({"thresholds": "some"}, '`thresholds` must be one of "auto", "all", "exact", "quantile", "mdlp", got "some"'),
+            (
+                {"thresholds": "some"},
+                '`thresholds` must be one of "auto", "all", "exact", "quantile", "mdlp", got "some"',
+            ),
             ({"max_tests": 0}, "`max_tests` must be at least 1, got 0"),
             ({"max_thresholds": 0}, "`max_thresholds` must be at least 1, or None, got 0"),
             ({"max_thresholds": 3, "thresholds": "all"}, "`max_thresholds` must be None where"),
