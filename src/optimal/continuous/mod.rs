@@ -101,6 +101,7 @@ impl Whole<'_> {
                 let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
                 let (found, ties) = root.search(workers, cost)?;
                 cost = found;
+                if std::env::var("PH").is_ok() { eprintln!("depth {shallow} tried {} scans {} open {} t {:.4}", workers[0].tried, workers[0].stumps.scans, ties.len(), workers[0].budget.seconds()); }
                 open = is_last.then_some(ties);
             }
             if depth == 1 {
@@ -111,6 +112,7 @@ impl Whole<'_> {
         let worker = &mut workers[0];
         self.anytime.prove(cost as u64 + constant);
         let mut shape = worker.canonical(0, (depth, nodes), cost, open)?;
+        if std::env::var("PH").is_ok() { eprintln!("canonical tried {} scans {} t {:.4}", worker.tried, worker.stumps.scans, worker.budget.seconds()); }
         if self.rank == Rank::ObjectiveThenNodes {
             self.anytime.replace(shape.clone(), cost as u64 + constant);
             // Algorithm 7 of MurTree.

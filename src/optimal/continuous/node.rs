@@ -400,12 +400,16 @@ fn sums_before<T: Copy + Default + std::ops::AddAssign>(before: &[u32], sums: &m
 
 /// The members of an order at two ascending lists of places, in order.
 fn merge<I: Index>(a: &[I], b: &[I], order: &[I], members: &mut Vec<I>) {
+    members.resize(a.len() + b.len(), I::of(0));
     let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        let first = a[i] < b[j];
-        members.push(order[if first { a[i] } else { b[j] }.get()]);
-        i += usize::from(first);
-        j += usize::from(!first);
+    // Which list is next cannot be foreseen.
+    while let (Some(&first), Some(&second)) = (a.get(i), b.get(j)) {
+        let is_first = first < second;
+        members[i + j] = if is_first { first } else { second };
+        i += usize::from(is_first);
+        j += usize::from(!is_first);
     }
-    members.extend(a[i..].iter().chain(&b[j..]).map(|place| order[place.get()]));
+    let rest = if i < a.len() { &a[i..] } else { &b[j..] };
+    members[i + j..].copy_from_slice(rest);
+    members.iter_mut().for_each(|place| *place = order[place.get()]);
 }
