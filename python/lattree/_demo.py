@@ -1,4 +1,4 @@
-"""What ``lattree demo`` shows: proofs on real tables, what bins cost, greedy trees, the trees over subsets of the columns,
+"""What ``lattree demo`` shows: proofs on real tables, what bins cost, greedy trees, those over subsets of the columns,
 one tree in words, its predictions.
 """
 
