@@ -42,7 +42,7 @@ def run_demo(console: Console) -> None:
             name,
             f"{data.n_rows:,}",
             str(data.n_features),
-            str(len(result.tests)),
+            f"{len(result.tests):,}",
             str(depth),
             f"{leaf.objective:g}",
             f"{result.objective:g}",
@@ -85,7 +85,7 @@ def _unbin(console: Console) -> None:
                 lattree.Binarizer(thresholds="mdlp"),
             ):
                 row.append(f"{_search(data, depth, start, binarizer=binarizer).objective:g}")
-            result = _search(data, depth, start, engine="continuous")
+            result = _search(data, depth, start, binarizer=lattree.Binarizer(thresholds="exact"))
         row += [f"{result.objective:g}", f"{len(result.tests):,}", f"{result.seconds:.2f}", _proof(result)]
         table.add_row(*row)
     console.print(table)

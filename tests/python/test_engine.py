@@ -98,6 +98,49 @@ class TestOption:
             Binarizer(thresholds="exact", max_thresholds=3)
 
 
+class TestAuto:
+    """Which engine did the work shows in its counters."""
+
+    def took(self, result):
+        return "continuous" if "cuts_tried" in result.stats else "tests"
+
+    def test_few_tests_are_for_the_engine_over_tests(self):
+        for name in ("iris", "vote", "anneal"):
+            result = OptimalTreeSearch(max_depth=2).run(datasets.load(name))
+            assert (self.took(result), result.exact_thresholds) == ("tests", True)
+
+    def test_more_of_them_are_for_the_continuous_one(self, planted):
+        X, y = planted
+        result = OptimalTreeSearch(max_depth=2).run(Dataset.from_arrays(X, y))
+        assert (self.took(result), result.exact_thresholds, result.objective) == ("continuous", True, 0)
+
+    def test_what_is_few_is_said_by_max_tests(self):
+        iris = datasets.load("iris")
+        few = OptimalTreeSearch(max_depth=3, binarizer=Binarizer(max_tests=50)).run(iris)
+        more = OptimalTreeSearch(max_depth=3).run(iris)
+        assert (self.took(few), self.took(more)) == ("continuous", "tests")
+        assert few.exact_thresholds
+        assert (few.tree, few.objective) == (more.tree, more.objective)
+
+    @pytest.mark.parametrize("binarizer", [Binarizer(thresholds="mdlp"), Binarizer(max_thresholds=9)], ids=str)
+    def test_thresholds_that_were_thinned_on_purpose(self, binarizer):
+        result = OptimalTreeSearch(max_depth=2, binarizer=binarizer).run(datasets.load("ionosphere"))
+        assert (self.took(result), result.exact_thresholds) == ("tests", False)
+
+    def test_hopeless_searches_thin_thresholds_out_unless_forbidden(self, noisy):
+        thinned = OptimalTreeSearch(max_depth=9, node_limit=10).run(noisy)
+        assert (self.took(thinned), thinned.exact_thresholds) == ("tests", False)
+        assert len(thinned.tests) <= 1000
+        exact = OptimalTreeSearch(max_depth=9, node_limit=10, binarizer=Binarizer(thresholds="exact")).run(noisy)
+        assert (self.took(exact), exact.exact_thresholds, len(exact.tests)) == ("continuous", True, 6 * 499)
+
+    @pytest.mark.xfail(reason="few thresholds in many columns go to the engine over tests, which then thins them out")
+    def test_nothing_is_thinned_out_where_there_is_hope(self):
+        rng = np.random.default_rng(8)
+        data = Dataset.from_arrays(rng.integers(0, 5, (60, 300)), rng.integers(0, 2, 60))
+        assert OptimalTreeSearch(max_depth=1).run(data).exact_thresholds
+
+
 class TestSameProof:
     @pytest.mark.parametrize("depth", [0, 1, 2, 3])
     @pytest.mark.parametrize("name", ["anneal", "iris", "kr-vs-kp", "restaurant", "titanic", "vote", "weather"])
