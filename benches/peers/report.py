@@ -138,7 +138,7 @@ DIFFERENCE = Column(
 )
 OVER = Column("over", "", -4, lambda row: "OVER" if row.over else "")
 NOTES = Column("notes", "", -1, lambda row: "; ".join(row.notes))
-STATUS = Column("status", "status", -1, lambda row: "; ".join(row.notes) or "equal")
+STATUS = Column("status", "status", -1, lambda row: "; ".join(row.notes) or ("equal" if row.proofs else ""))
 
 
 class Output:
