@@ -39,8 +39,10 @@ pub(super) struct Ground<I> {
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
     /// One per instance.
-    pub(super) classes: Vec<u32>,
-    pub(super) masses: Vec<i64>,
+    pub(super) classes: Vec<u16>,
+    /// Whether all masses are 1.
+    pub(super) unit: bool,
+    masses: Vec<i64>,
     /// How many cases an instance stands for; empty where that does not matter.
     pub(super) cases: Vec<u64>,
     /// The pairs of classes, and for each column and pair whether instances of both have equal ranks, or ranks between
@@ -84,7 +86,7 @@ impl<I: Index> Ground<I> {
             for (place, &(class, mass)) in all.iter().enumerate() {
                 if mass > least || counts_of.is_some() {
                     patterns.push(pattern);
-                    classes.push(code_of[class as usize].unwrap_or(0));
+                    classes.push(code_of[class as usize].unwrap_or(0u16));
                     masses.push((mass - least) as i64);
                     cases.extend(counts_of.as_ref().map(|counts| counts.of(pattern)[place].1));
                 }
@@ -124,6 +126,7 @@ impl<I: Index> Ground<I> {
             n,
             n_classes,
             classes,
+            unit: masses.iter().all(|&mass| mass == 1),
             masses,
             cases,
             pairs,
@@ -138,6 +141,12 @@ impl<I: Index> Ground<I> {
             ticker.tick(4 * n)?;
         }
         Ok(ground)
+    }
+
+    /// The mass of an instance.
+    #[inline(always)]
+    pub(super) fn mass(&self, instance: usize) -> i64 {
+        if self.unit { 1 } else { self.masses[instance] }
     }
 
     /// Whether there is a test between a rank of a column and the next.
@@ -161,7 +170,7 @@ impl<I: Index> Ground<I> {
             let mut end = start;
             seen.clear();
             while end < self.n && joined(end) {
-                let class = self.classes[of.order[end].get()];
+                let class = u32::from(self.classes[of.order[end].get()]);
                 if !seen.contains(&class) {
                     for &other in &seen {
                         mixed[self.pair(class, other)] = true;

@@ -1,8 +1,10 @@
 //! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only when
 //! it is first looked at.
 
+use smallvec::{SmallVec, smallvec};
+
 use super::ground::Ground;
-use super::stump::{Index, Steps, laid_length, places};
+use super::stump::{Index, Steps, lay, part_length};
 
 /// The side of a cut that a node has of its parent.
 #[derive(Debug, Clone, Copy)]
@@ -94,7 +96,7 @@ pub(super) struct Node<I> {
     along: Vec<I>,
     along_at: Vec<Lazy<usize>>,
     along_epoch: u64,
-    scratch: (Vec<I>, Vec<i64>, Vec<bool>),
+    scratch: Vec<I>,
 }
 
 impl<I: Index> Node<I> {
@@ -112,7 +114,7 @@ impl<I: Index> Node<I> {
             along: vec![],
             along_at: vec![],
             along_epoch: 0,
-            scratch: Default::default(),
+            scratch: vec![],
         }
     }
 
@@ -138,7 +140,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         let root = &mut nodes[0];
         root.n = ground.n;
         root.classes = vec![0; ground.n_classes];
-        ground.classes.iter().zip(&ground.masses).for_each(|(&class, &mass)| root.classes[class as usize] += mass);
+        (0..ground.n).for_each(|i| root.classes[usize::from(ground.classes[i])] += ground.mass(i));
         root.mass = root.classes.iter().sum();
         for node in &mut nodes {
             node.orders.resize_with(ground.columns.len(), || Lazy { epoch: 0, value: vec![] });
@@ -221,29 +223,32 @@ impl<'g, I: Index> Nodes<'g, I> {
         classes.clear();
         let ground = self.ground;
         let of = &ground.columns[column].ranks[..];
-        let mut sums = vec![0i64; ground.n_classes];
+        let mut sums: SmallVec<[i64; 8]> = smallvec![0; ground.n_classes];
         let (mut sum, mut sum_of_cases) = (0, 0);
         let counts = !ground.cases.is_empty();
         let order = self.ordered(level, column);
-        for (i, &instance) in order.iter().enumerate() {
-            let instance = instance.get();
-            if i % Opened::<I>::EVERY == 0 {
-                classes.extend_from_slice(&sums);
-            }
-            let rank = of[instance];
-            if ranks.last() != Some(&rank) {
-                ranks.push(rank);
-                before.push(i as u32);
-                mass.push(sum);
+        let mut last_rank = None;
+        for (block, instances) in order.chunks(Opened::<I>::EVERY).enumerate() {
+            classes.extend_from_slice(&sums);
+            for (i, &instance) in instances.iter().enumerate() {
+                let instance = instance.get();
+                let rank = of[instance];
+                if last_rank != Some(rank) {
+                    last_rank = Some(rank);
+                    ranks.push(rank);
+                    before.push((block * Opened::<I>::EVERY + i) as u32);
+                    mass.push(sum);
+                    if counts {
+                        cases.push(sum_of_cases);
+                    }
+                }
+                let of_instance = ground.mass(instance);
+                sum += of_instance;
+                sums[usize::from(ground.classes[instance])] += of_instance;
                 if counts {
-                    cases.push(sum_of_cases);
+                    sum_of_cases += ground.cases[instance];
                 }
             }
-            if counts {
-                sum_of_cases += ground.cases[instance];
-            }
-            sum += ground.masses[instance];
-            sums[ground.classes[instance] as usize] += ground.masses[instance];
         }
         before.push(order.len() as u32);
         mass.push(sum);
@@ -267,7 +272,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         classes.clear();
         classes.extend_from_slice(&opened.classes[block * n..(block + 1) * n]);
         for &instance in &self.ordered(level, column)[block * Opened::<I>::EVERY..place] {
-            classes[self.ground.classes[instance.get()] as usize] += self.ground.masses[instance.get()];
+            classes[usize::from(self.ground.classes[instance.get()])] += self.ground.mass(instance.get());
         }
     }
 
@@ -286,7 +291,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.order(level, column);
         self.group(level, column);
         let mut list = std::mem::take(&mut self.nodes[level].lists[entry].value);
-        let (mut members, mut steps, mut ties) = std::mem::take(&mut self.nodes[level].scratch);
+        let mut members = std::mem::take(&mut self.nodes[level].scratch);
         members.clear();
         match ground.n_classes {
             2 => members.extend_from_slice(self.ordered(level, column)),
@@ -296,28 +301,30 @@ impl<'g, I: Index> Nodes<'g, I> {
                 merge(a, b, self.ordered(level, column), &mut members);
             }
         }
-        steps.clear();
-        steps.extend(members.iter().map(|&instance| {
-            let mass = ground.masses[instance.get()];
-            if ground.classes[instance.get()] == pair.0 { mass } else { -mass }
-        }));
-        ties.clear();
-        if ground.mixed[entry] {
-            let ranks = &ground.columns[column].ranks;
-            let rank = |instance: I| ranks[instance.get()].get();
-            let tied = |pair: &[I]| {
-                let (this, next) = (rank(pair[0]), rank(pair[1]));
-                this == next || (next == this + 1 && !ground.offers(column, this))
-            };
-            ties.extend(members.windows(2).map(tied));
-            ties.resize(members.len(), false);
-        }
-        list.steps.lay(&steps, &ties);
-        list.rows.clear();
-        list.rows.resize(laid_length(members.len()), I::of(ground.n));
-        places(members.len()).zip(&members).for_each(|(place, &instance)| list.rows[place] = instance);
+        let members_at = |k: usize| members[k].get();
+        let length = part_length(members.len()).max(1);
+        let most = match ground.unit {
+            true => length as i64,
+            false => {
+                let mass = |part: &[I]| part.iter().map(|&instance| ground.mass(instance.get())).sum();
+                members.chunks(length).map(mass).max().unwrap_or(0)
+            }
+        };
+        let step = |k: usize| {
+            let (instance, mass) = (members_at(k), ground.mass(members_at(k)));
+            if u32::from(ground.classes[instance]) == pair.0 { mass } else { -mass }
+        };
+        let ranks = &ground.columns[column].ranks;
+        let tie = |k: usize| {
+            k + 1 < members.len() && {
+                let (this, next) = (ranks[members_at(k)], ranks[members_at(k + 1)]);
+                this == next || !ground.offers(column, this.get())
+            }
+        };
+        list.steps.lay(members.len(), most, step, ground.mixed[entry].then_some(tie));
+        lay(&mut list.rows, members.len(), I::of(ground.n), |k| members[k]);
         self.nodes[level].lists[entry].value = list;
-        self.nodes[level].scratch = (members, steps, ties);
+        self.nodes[level].scratch = members;
     }
 
     /// The places of each class in the order of a column, where there are more than two.
@@ -330,7 +337,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         places.resize_with(self.ground.n_classes, Vec::new);
         places.iter_mut().for_each(Vec::clear);
         for (place, &instance) in self.ordered(level, column).iter().enumerate() {
-            places[self.ground.classes[instance.get()] as usize].push(I::of(place));
+            places[usize::from(self.ground.classes[instance.get()])].push(I::of(place));
         }
         self.nodes[level].by_class[column].value = places;
     }

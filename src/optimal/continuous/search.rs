@@ -469,7 +469,7 @@ impl<'g, I: Index> Search<'g, I> {
             right.fill(0);
             let (mut cases_left, mut cases) = (0u64, 0u64);
             for &instance in order.iter().filter(|&&instance| has(instance)) {
-                right[ground.classes[instance.get()] as usize] += ground.masses[instance.get()];
+                right[usize::from(ground.classes[instance.get()])] += ground.mass(instance.get());
                 cases += ground.cases.get(instance.get()).copied().unwrap_or(1);
             }
             let (least, _) = best.get_or_insert((cost(&right), None));
@@ -488,7 +488,7 @@ impl<'g, I: Index> Search<'g, I> {
                         }
                     }
                 }
-                let (class, mass) = (ground.classes[instance] as usize, ground.masses[instance]);
+                let (class, mass) = (usize::from(ground.classes[instance]), ground.mass(instance));
                 left[class] += mass;
                 right[class] -= mass;
                 cases_left += ground.cases.get(instance).copied().unwrap_or(1);
