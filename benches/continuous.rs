@@ -6,8 +6,10 @@
 
 use std::hint::black_box;
 use std::sync::Arc;
+use std::time::Duration;
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
 use lattree::data::{
@@ -87,6 +89,13 @@ fn run(data: &Dataset, max_depth: u32, engine: Engine) -> Outcome {
     search(data, &params, &params.budget(), &Board::new()).expect("a good table")
 }
 
+/// Few samples: a run takes up to a tenth of a second, and all of this a minute or two.
+fn short<'c>(c: &'c mut Criterion, name: &str) -> BenchmarkGroup<'c, WallTime> {
+    let mut group = c.benchmark_group(name);
+    group.sample_size(10).warm_up_time(Duration::from_secs(1)).measurement_time(Duration::from_secs(3));
+    group
+}
+
 fn depths(c: &mut Criterion) {
     let sets = [
         ("two_classes_2000x8", numbers(2_000, 8, None, 2)),
@@ -96,8 +105,7 @@ fn depths(c: &mut Criterion) {
         ("bits_vote", bits(include_str!("../tests/data/vote.txt"))),
     ];
     for depth in [2, 3] {
-        let mut group = c.benchmark_group(format!("continuous/depth{depth}"));
-        group.sample_size(10);
+        let mut group = short(c, &format!("continuous/depth{depth}"));
         for (name, data) in &sets {
             group.bench_with_input(BenchmarkId::from_parameter(name), data, |b, data| {
                 b.iter(|| black_box(run(data, depth, Engine::Continuous)));
@@ -108,9 +116,8 @@ fn depths(c: &mut Criterion) {
 
 /// What the choice between the engines rests on.
 fn engines(c: &mut Criterion) {
-    let mut group = c.benchmark_group("continuous/values_per_column_depth3");
-    group.sample_size(10);
-    for n_values in [2, 4, 8, 16, 32] {
+    let mut group = short(c, "continuous/values_per_column_depth3");
+    for n_values in [2, 8, 32, 64, 128] {
         let data = numbers(1_000, 8, Some(n_values), 2);
         for (name, engine) in [("continuous", Engine::Continuous), ("tests", Engine::Tests)] {
             group.bench_with_input(BenchmarkId::new(name, n_values), &data, |b, data| {

@@ -85,7 +85,7 @@ def run(stem: Path, depth: int, limit: float) -> Found:
 
 def engine(result: lattree.OptimalResult) -> str:
     """Return which engine did the work."""
-    return "?"
+    return "continuous" if "cuts_tried" in result.stats else "tests"
 
 
 def main() -> int:
