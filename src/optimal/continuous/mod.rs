@@ -42,8 +42,9 @@ pub(super) fn search(
     stats: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, |row| run.units.mass(run.data, row));
+    // As units they may be a quarter more.
     let n = masses.n_entries();
-    match n < u16::MOST {
+    match n + n / 4 < u16::MOST {
         true => with_index::<u16>(run, table, stats),
         false => with_index::<u32>(run, table, stats),
     }

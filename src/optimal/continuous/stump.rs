@@ -128,23 +128,19 @@ pub(super) fn part_length(n: usize) -> usize {
     n.div_ceil(LANES)
 }
 
-/// Writes `n` elements into lanes; `filler` fills them up.
-pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, n: usize, filler: T, element: impl Fn(usize) -> T) {
-    let length = part_length(n);
+/// Writes an order into lanes; `filler` fills them up.
+pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, order: &[T], filler: T) {
+    let length = part_length(order.len());
     laid.clear();
     laid.resize(length * LANES, filler);
-    for (i, line) in laid.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-        // The last part may be shorter, and parts after it empty.
-        let parts = n.saturating_sub(i).div_ceil(length);
-        for (j, to) in line[..parts].iter_mut().enumerate() {
-            *to = element(j * length + i);
-        }
+    for (j, part) in order.chunks(length.max(1)).enumerate() {
+        laid[j..].iter_mut().step_by(LANES).zip(part).for_each(|(to, &element)| *to = element);
     }
 }
 
 impl Steps {
-    /// Lays out the steps of `n` instances in order; `tie` says after which of them there is no cut. No part of the order
-    /// sums up to more than `most` in absolute steps.
+    /// Sets the steps of `n` instances, given by their places in lanes; `tie` says after which of them there is no cut. No
+    /// part of the order sums up to more than `most` in absolute steps.
     pub(super) fn lay(
         &mut self,
         n: usize,
@@ -180,10 +176,16 @@ impl Steps {
 
 impl<S: Step> Laid<S> {
     fn lay(&mut self, n: usize, step: impl Fn(usize) -> i64, tie: Option<impl Fn(usize) -> bool>) {
-        lay(&mut self.steps, n, S::default(), |k| S::of(step(k)));
+        let length = part_length(n);
+        self.steps.clear();
+        self.steps.extend((0..length * LANES).map(|place| S::of(step(place))));
+        for (i, line) in self.steps.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            // The last part may be shorter, and parts after it empty.
+            line[(n - i).div_ceil(length)..].fill(S::default());
+        }
         self.ties.clear();
         if let Some(tie) = tie {
-            lay(&mut self.ties, n, S::default(), |k| if tie(k) { S::TIE } else { S::default() });
+            self.ties.extend((0..length * LANES).map(|place| if tie(place) { S::TIE } else { S::default() }));
         }
     }
 }
@@ -346,9 +348,11 @@ mod tests {
             let ranks: Vec<u16> = cells.iter().map(|&(_, rank, _)| rank).collect();
             let mut steps = Steps::default();
             let most = order.chunks(part_length(order.len()).max(1)).map(|part| part.iter().map(|x| x.abs()).sum()).max();
-            steps.lay(order.len(), most.unwrap_or(0), |k| order[k], with_ties.then_some(|k: usize| ties[k]));
+            let laid = |order: &[i64], filler| { let mut laid = vec![]; lay(&mut laid, order, filler); laid };
+            let (of_steps, of_ties) = (laid(&order, 7), laid(&ties.iter().map(|&tie| i64::from(tie)).collect::<Vec<_>>(), 0));
+            steps.lay(order.len(), most.unwrap_or(0), |k| of_steps[k], with_ties.then_some(|k: usize| of_ties[k] == 1));
             let mut along = Vec::new();
-            lay(&mut along, order.len(), 0u16, |k| ranks[k]);
+            lay(&mut along, &ranks, 0u16);
             let expected = [twin(&order, &ties, &ranks, |r| r < cut), twin(&order, &ties, &ranks, |r| r >= cut)];
             for isa in Isa::all() {
                 prop_assert_eq!(steps.extremes(isa, &along, cut, Sides::Both), expected);
