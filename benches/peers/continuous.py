@@ -73,6 +73,8 @@ from report import (
     status,
 )
 
+import lattree
+
 CLOSE = np.float32(1e-7)
 """What pycontree takes for the least difference of two values."""
 SLACK = 0.005
@@ -136,7 +138,9 @@ def measure(name: str, path: Path, depth: int, arguments: argparse.Namespace) ->
     if arguments.merge:
         X = merged(X)
     one = partial(apart, core=arguments.core)
-    ours = partial(one, partial(solve, X, y, depth, None, engine=arguments.engine), limit=arguments.limit)
+    every = lattree.Binarizer(thresholds="all")
+    mine = partial(solve, X, y, depth, None, binarizer=every, engine=arguments.engine)
+    ours = partial(one, mine, limit=arguments.limit)
     theirs = {
         peer: partial(one, partial(PEERS[peer].run, X, y, depth, None), limit=arguments.peer_limit)
         for peer in arguments.peers
