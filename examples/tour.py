@@ -89,6 +89,7 @@ search = OptimalTreeSearch(
     node_penalty=0.25,
     rank="objective",
     binarizer=binarizer,
+    engine="tests",
     unseen="missing",
     time_limit=60.0,
     node_limit=1_000_000,
@@ -102,6 +103,13 @@ assert result.objective == result.lower_bound == result.trace[-1][1]
 assert result.tests == binarizer.tests(data)
 assert result.stats["nodes"] > 0 < result.seconds
 search.cancel()  # stops what this search runs in other threads: nothing here
+
+# All thresholds, however many: no bins. Where both engines offer the same tests, they prove the same tree.
+signals = Dataset.from_arrays(np.random.default_rng(0).normal(size=(800, 3)), np.arange(800) % 2)
+cut = OptimalTreeSearch(max_depth=1, engine="tests").run(signals)
+whole = OptimalTreeSearch(max_depth=1, engine="continuous", binarizer=Binarizer(thresholds="exact")).run(signals)
+assert (cut.exact_thresholds, whole.exact_thresholds, len(whole.tests)) == (False, True, 3 * 799)
+assert whole.objective <= cut.objective
 
 # A limit is an outcome: the best tree so far, and a bound that holds.
 reports: list[Progress] = []

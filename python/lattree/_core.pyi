@@ -98,7 +98,7 @@ class Binarizer:
     def __new__(
         cls,
         *,
-        thresholds: Literal["auto", "all", "quantile", "mdlp"] = "auto",
+        thresholds: Literal["auto", "all", "exact", "quantile", "mdlp"] = "auto",
         max_tests: int = 1000,
         max_thresholds: int | None = None,
         nominal: Literal["one_vs_rest", "subsets"] = "one_vs_rest",
@@ -208,6 +208,7 @@ class OptimalTreeSearch:
         node_penalty: float = 0.0,
         rank: str | Sequence[str] = "objective",
         binarizer: Binarizer | None = None,
+        engine: Literal["auto", "tests", "continuous"] = "auto",
         unseen: Literal["majority", "missing", "error"] = "majority",
         time_limit: float | None = None,
         node_limit: int | None = None,
@@ -229,6 +230,8 @@ class OptimalTreeSearch:
     def rank(self) -> tuple[str, ...]: ...
     @property
     def binarizer(self) -> Binarizer: ...
+    @property
+    def engine(self) -> str: ...
     @property
     def unseen(self) -> str: ...
     @property

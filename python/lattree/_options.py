@@ -11,8 +11,17 @@ class Thresholds(str, Enum):
 
     auto = "auto"
     all = "all"
+    exact = "exact"
     quantile = "quantile"
     mdlp = "mdlp"
+
+
+class Engine(str, Enum):
+    """Which exact search does the work."""
+
+    auto = "auto"
+    tests = "tests"
+    continuous = "continuous"
 
 
 class Criterion(str, Enum):

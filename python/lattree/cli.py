@@ -25,6 +25,7 @@ from lattree._options import (
     Criterion,
     Dot,
     Drop,
+    Engine,
     Estimator,
     Gaps,
     Json,
@@ -95,8 +96,11 @@ def optimal(
     max_nodes: Annotated[int | None, typer.Option(help="Most tests in the tree.")] = None,
     min_leaf: Annotated[int, typer.Option(help="Fewest cases in a leaf.")] = 1,
     node_penalty: Annotated[float, typer.Option(help="Cost of a test, in errors.")] = 0.0,
-    thresholds: Annotated[Thresholds, typer.Option(help="Cuts offered for continuous columns.")] = Thresholds.auto,
+    thresholds: Annotated[
+        Thresholds, typer.Option(help="Cuts offered for continuous columns; all = exact.")
+    ] = Thresholds.auto,
     max_thresholds: Annotated[int | None, typer.Option(help="Most cuts offered per column.")] = None,
+    engine: Annotated[Engine, typer.Option(help="On 0/1 tests, or on continuous columns as they are.")] = Engine.auto,
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
@@ -115,17 +119,26 @@ def optimal(
             min_leaf=min_leaf,
             node_penalty=node_penalty,
             binarizer=lattree.Binarizer(thresholds=thresholds.value, max_thresholds=max_thresholds),
+            engine=engine.value,
             time_limit=time_limit,
             threads=threads,
         )
         with _progress(_how_near) as progress:
             result = search.run(data, progress=progress, on_interrupt="return")
         write(result.tree)
-    offered = "" if result.exact_thresholds else ", over the thresholds offered"
+    over = _over(result, chosen=thresholds is not Thresholds.auto or max_thresholds is not None)
     _summarize(
         result,
-        f"{offered}; objective {_number(result.objective)}, lower bound {_number(result.lower_bound)}",
+        f"{over}; objective {_number(result.objective)}, lower bound {_number(result.lower_bound)}",
     )
+
+
+def _over(result: lattree.OptimalResult, *, chosen: bool) -> str:
+    """Say which thresholds a result is about, unless they are all or a limit struck before they were known."""
+    if result.exact_thresholds or not result.tests:
+        return ""
+    more = "" if chosen else " (--thresholds exact takes all)"
+    return f", over thresholds thinned out to {len(result.tests):,} tests{more}"
 
 
 @app.command()

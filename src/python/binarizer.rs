@@ -11,9 +11,10 @@ use crate::budget::{Budget, Limits};
 use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
 use crate::tree::test_words;
 
-const THRESHOLDS: [(&str, Thresholds); 4] = [
+const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("auto", Thresholds::Auto),
     ("all", Thresholds::All),
+    ("exact", Thresholds::All), // a synonym, which reads back as the first
     ("quantile", Thresholds::Quantile),
     ("mdlp", Thresholds::Mdlp),
 ];
@@ -39,12 +40,14 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) ->
 ///
 /// Parameters
 /// ----------
-/// thresholds : {"auto", "all", "quantile", "mdlp"}, default="auto"
-///     Where ordered columns are cut. "all": between all neighbouring values. "quantile": at quantiles. "auto": all,
-///     while the table has at most `max_tests` tests, else quantiles. "mdlp": where the minimum description length
-///     principle says (Fayyad and Irani, IJCAI 1993); needs classes.
+/// thresholds : {"auto", "all", "exact", "quantile", "mdlp"}, default="auto"
+///     Where ordered columns are cut. "all", or "exact", which reads back as "all": between all neighbouring values.
+///     "quantile": at quantiles. "mdlp": where the minimum description length principle says (Fayyad and Irani, IJCAI
+///     1993); needs classes. "auto": as "all" in a search, except where that leaves it no hope: then quantiles, and the
+///     result says so (see `engine` of :class:`OptimalTreeSearch`). Where there is no search, in :meth:`tests`, and under
+///     ``engine="tests"``: all, while the table has at most `max_tests` tests, else quantiles.
 /// max_tests : int, default=1000
-///     The number of tests up to which "auto" offers all cuts; "quantile" without `max_thresholds` keeps to it too.
+///     How many tests quantiles make, without `max_thresholds`; and the number up to which "auto" lists all cuts.
 ///     It bounds thresholds only: levels and missing values always have their tests, an ordered column one cut.
 /// max_thresholds : int or None, default=None
 ///     The most cuts of one column, under "auto" and "quantile".
@@ -110,6 +113,9 @@ impl PyBinarizer {
 
     /// The tests a table offers, in the words of its columns: in column-then-cut order, without constant ones and
     /// repetitions.
+    ///
+    /// Under "auto" they are all that there are, while those are at most `max_tests`, else cuts at quantiles: the tests
+    /// of ``OptimalTreeSearch(engine="tests")``. Other engines may offer more: ``OptimalResult.tests`` has theirs.
     ///
     /// Parameters
     /// ----------

@@ -79,7 +79,8 @@ impl PyProgress {
 /// tests : list of str
 ///     The tests offered, in column-then-cut order.
 /// exact_thresholds : bool
-///     Whether every ordered column had a test between all its neighbouring values.
+///     Whether every ordered column had a test between all its neighbouring values. True for the continuous engine;
+///     False where thresholds were thinned out: optimal then means over those in `tests`.
 /// resolution : float
 ///     All masses are multiples of this: one over a power of two or of ten; 1 for unweighted cases without a penalty.
 /// seconds : float
@@ -87,7 +88,9 @@ impl PyProgress {
 /// trace : list of (seconds, objective, lower_bound)
 ///     One entry per change.
 /// stats : dict of str to int
-///     Counters: search nodes, depth-two problems solved, cache hits and bytes, nodes cut by bounds, patterns, threads.
+///     Counters: search nodes (`nodes`), distinct rows (`patterns`), `threads`. The engine over tests adds depth-two
+///     problems solved, cache hits and bytes, and nodes cut by bounds; the continuous engine adds thresholds tried
+///     (`cuts_tried`) and rows read in looking for the best single splits (`instances_scanned`).
 #[pyclass(frozen, module = "lattree", name = "OptimalResult")]
 pub struct PyOptimalResult {
     tree: Py<PyTree>,

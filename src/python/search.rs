@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::argument::{Names, Whole};
-use super::binarizer::{PyBinarizer, choice};
+use super::binarizer::{PyBinarizer, choice, name_of};
 use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
@@ -14,9 +14,11 @@ use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
 use crate::objective::Objective;
-use crate::optimal::{Board, Checked, Params, Rank, search};
+use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
-const KEYWORDS: [&str; 13] = [
+const ENGINES: [(&str, Engine); 3] =
+    [("auto", Engine::Auto), ("tests", Engine::Tests), ("continuous", Engine::Continuous)];
+const KEYWORDS: [&str; 14] = [
     "max_depth",
     "max_nodes",
     "min_leaf",
@@ -24,6 +26,7 @@ const KEYWORDS: [&str; 13] = [
     "node_penalty",
     "rank",
     "binarizer",
+    "engine",
     "unseen",
     "time_limit",
     "node_limit",
@@ -52,6 +55,16 @@ const KEYWORDS: [&str; 13] = [
 ///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
+/// engine : {"auto", "tests", "continuous"}, default="auto"
+///     Which search does the work. "continuous" takes the columns as they are: it offers a threshold between all
+///     neighbouring values, however many there are, so that thresholds are always exact; the binarizer's `thresholds` must
+///     be "auto" or "all" then, and its `max_thresholds` None. "tests" works on 0/1 tests, and is exact where the
+///     binarizer lists all thresholds: under "all", and under "auto" while there are at most `max_tests` tests. "auto"
+///     takes "tests" if the binarizer thins thresholds out, if there are at most `max_tests` tests, or fewer than 8 a
+///     column; else "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out to
+///     `max_tests`, where a search over all of them is hopeless: about ten minutes or more, as estimated from rows,
+///     columns, classes, depth and `min_leaf`, or more memory than there is. :attr:`OptimalResult.exact_thresholds` says
+///     whether it did. Where both engines offer all thresholds, the tree that is proved does not depend on the choice.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
 ///     raise DataError.
@@ -91,9 +104,9 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
+    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, engine="auto", unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -104,6 +117,7 @@ impl PyOptimalTreeSearch {
         node_penalty: f64,
         rank: Option<Names>,
         binarizer: Option<PyRef<'_, PyBinarizer>>,
+        engine: &str,
         unseen: &str,
         time_limit: Option<f64>,
         node_limit: Option<Whole>,
@@ -125,6 +139,7 @@ impl PyOptimalTreeSearch {
             node_penalty,
             rank: best,
             binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
+            engine: choice("engine", &ENGINES, engine)?,
             unseen: choice("unseen", &UNSEEN, unseen)?,
             limits: Limits {
                 seconds: time_limit,
@@ -167,6 +182,10 @@ impl PyOptimalTreeSearch {
     #[getter]
     fn binarizer(&self) -> PyBinarizer {
         PyBinarizer(self.get().binarizer.clone())
+    }
+    #[getter]
+    fn engine(&self) -> &'static str {
+        name_of(&ENGINES, &self.get().engine)
     }
     #[getter]
     fn unseen(&self) -> &'static str {

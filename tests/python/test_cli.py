@@ -90,6 +90,24 @@ def test_optimal_options(table):
     assert "objective 2" in done.stderr
 
 
+def test_engines_and_thresholds():
+    data = lattree.datasets.load("ionosphere")
+    done = run("optimal", "ionosphere", "--max-depth", "2", "--engine", "continuous")
+    tree = lattree.OptimalTreeSearch(max_depth=2, engine="continuous").run(data).tree
+    assert done.stdout == tree.to_text().rstrip("\n") + "\n"
+    assert done.stderr.startswith("status optimal; objective 29, lower bound 29")
+    thinned = run("optimal", "ionosphere", "--max-depth", "2", "--engine", "tests")
+    tests = lattree.OptimalTreeSearch(max_depth=0, engine="tests").run(data).tests
+    over = f"over thresholds thinned out to {len(tests)} tests"
+    assert thinned.stderr.startswith(f"status optimal, {over} (--thresholds exact takes all); objective ")
+    exact = run("optimal", "ionosphere", "--max-depth", "1", "--engine", "tests", "--thresholds", "exact")
+    assert exact.stderr.startswith("status optimal; objective ")
+    chosen = run("optimal", "ionosphere", "--max-depth", "1", "--max-thresholds", "2")
+    assert "--thresholds exact" not in chosen.stderr  # which --max-thresholds excludes
+    assert "over thresholds thinned out to " in chosen.stderr
+    assert run("optimal", "iris", "--engine", "rows").returncode == 2
+
+
 def test_greedy_prints_the_tree_and_a_summary():
     done = run("greedy", "vote")
     assert done.returncode == 0
@@ -201,7 +219,17 @@ def test_a_closed_pipe_is_no_error():
 def test_demo():
     done = run("demo")
     assert done.returncode == 0, done.stderr
-    for word in ("iris", "titanic", "kr-vs-kp", "optimal", "greedy", "distinct", "elimination", "predicted"):
+    for word in (
+        "iris",
+        "titanic",
+        "kr-vs-kp",
+        "optimal",
+        "greedy",
+        "distinct",
+        "elimination",
+        "predicted",
+        "without bins",
+    ):
         assert word in done.stdout
 
 

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.timeout(60)
 # Without their limit these searches take hours. How closely a limit is kept depends on the machine's load:
 # benches/limits.py measures it.
 PATIENCE = 10.0
+ENGINES = pytest.mark.parametrize("engine", ["tests", "continuous"])
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="SIGINT to one process needs POSIX")
 
 
@@ -46,6 +47,9 @@ def wide():
         pytest.param({"max_depth": 5}, id="depth 5"),
         pytest.param({"max_depth": 5, "threads": 1}, id="one thread"),
         pytest.param({"max_depth": 20, "min_leaf": 100}, id="depth 20"),
+        pytest.param({"max_depth": 5, "engine": "tests"}, id="tests"),
+        pytest.param({"max_depth": 5, "engine": "continuous"}, id="continuous"),
+        pytest.param({"max_depth": 5, "engine": "continuous", "threads": 1}, id="continuous, one thread"),
         pytest.param({"max_depth": 3, "binarizer": Binarizer(thresholds="quantile", max_thresholds=2)}, id="few tests"),
         pytest.param({"max_depth": 3, "binarizer": Binarizer(thresholds="mdlp")}, id="mdlp"),
     ],
@@ -60,17 +64,20 @@ def test_a_limit_of_one_second_on_a_large_table(wide, parameters, errors):
     assert result.tree.depth <= parameters["max_depth"]
 
 
-def test_all_cuts_of_a_large_table_are_too_many_for_a_second(wide, errors):
+@ENGINES
+def test_all_cuts_of_a_large_table_are_too_many_for_a_second(wide, engine, errors):
     """Eight million tests: even listing them takes longer."""
-    result, seconds = timed(OptimalTreeSearch(time_limit=1.0, binarizer=Binarizer(thresholds="all")), wide)
+    search = OptimalTreeSearch(time_limit=1.0, binarizer=Binarizer(thresholds="all"), engine=engine)
+    result, seconds = timed(search, wide)
     assert seconds < PATIENCE
     assert result.status in ("time_limit", "memory_limit")
     assert 0 <= result.lower_bound <= result.objective == errors(wide, result.tree)
 
 
+@ENGINES
 @pytest.mark.parametrize("limit", [0, 0.05, 0.3])
-def test_a_small_limit_on_a_large_table(wide, limit):
-    result, seconds = timed(OptimalTreeSearch(time_limit=limit), wide)
+def test_a_small_limit_on_a_large_table(wide, limit, engine):
+    result, seconds = timed(OptimalTreeSearch(time_limit=limit, engine=engine), wide)
     assert seconds < PATIENCE
     assert result.status == "time_limit"
     assert 0 <= result.lower_bound <= result.objective
@@ -100,8 +107,9 @@ from lattree import Binarizer, Dataset, OptimalTreeSearch
 
 rng = np.random.default_rng(0)
 data = Dataset.from_arrays(rng.normal(size=(600, 8)), rng.integers(0, 2, 600))
-threads = int(sys.argv[1])
-search = OptimalTreeSearch(max_depth=20, binarizer=Binarizer(thresholds="all"), time_limit=30, threads=threads)
+threads, engine = int(sys.argv[1]), sys.argv[2]
+every = Binarizer(thresholds="all")
+search = OptimalTreeSearch(max_depth=20, binarizer=every, engine=engine, time_limit=30, threads=threads)
 small = lattree.datasets.load("iris")
 
 def say(*words):
@@ -137,9 +145,9 @@ BOTH = pytest.mark.parametrize("threads", [1, 2])
 """A search with one thread works on the thread that called it, and looks for signals itself."""
 
 
-def interrupt(script, *, threads=2, after=0.5, times=1):
+def interrupt(script, *, threads=2, engine="tests", after=0.5, times=1):
     """Run a script that says "ready", send SIGINT `after` seconds later, and return what it said with its times."""
-    command = [sys.executable, "-W", "error", "-c", SETUP + textwrap.dedent(script), str(threads)]
+    command = [sys.executable, "-W", "error", "-c", SETUP + textwrap.dedent(script), str(threads), engine]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout.readline() == "ready\n", process.stderr.read()
@@ -159,9 +167,10 @@ def interrupt(script, *, threads=2, after=0.5, times=1):
 
 
 @POSIX
+@ENGINES
 @BOTH
 @pytest.mark.parametrize("after", [0.1, 1.0])
-def test_b09_ctrl_c_raises_and_the_process_goes_on(threads, after):
+def test_b09_ctrl_c_raises_and_the_process_goes_on(threads, engine, after):
     said, error = interrupt(
         """
         say("ready")
@@ -173,6 +182,7 @@ def test_b09_ctrl_c_raises_and_the_process_goes_on(threads, after):
         usable(before)
         """,
         threads=threads,
+        engine=engine,
         after=after,
     )
     assert [line for line, _ in said] == ["interrupted", USABLE]
@@ -203,8 +213,9 @@ def test_b09_ctrl_c_again_and_again(threads):
 
 
 @POSIX
+@ENGINES
 @BOTH
-def test_b09_ctrl_c_may_return_the_best_tree_so_far(threads):
+def test_b09_ctrl_c_may_return_the_best_tree_so_far(threads, engine):
     said, _ = interrupt(
         """
         say("ready")
@@ -214,14 +225,16 @@ def test_b09_ctrl_c_may_return_the_best_tree_so_far(threads):
         usable(before)
         """,
         threads=threads,
+        engine=engine,
     )
     assert [line for line, _ in said] == ["interrupted True", USABLE]
     assert said[0][1] < PATIENCE
 
 
 @POSIX
+@ENGINES
 @BOTH
-def test_signal_handlers_run_while_a_search_does(threads):
+def test_signal_handlers_run_while_a_search_does(threads, engine):
     said, _ = interrupt(
         """
         import signal
@@ -236,13 +249,15 @@ def test_signal_handlers_run_while_a_search_does(threads):
         usable(before)
         """,
         threads=threads,
+        engine=engine,
     )
     assert [line for line, _ in said] == ["heard 6.0", "interrupted", USABLE]
     assert said[1][1] < PATIENCE
 
 
 @POSIX
-def test_b09_ctrl_c_while_a_callback_runs():
+@ENGINES
+def test_b09_ctrl_c_while_a_callback_runs(engine):
     said, _ = interrupt(
         """
         def progress(report):
@@ -254,7 +269,8 @@ def test_b09_ctrl_c_while_a_callback_runs():
         except KeyboardInterrupt:
             say("interrupted")
         usable(before)
-        """
+        """,
+        engine=engine,
     )
     assert [line for line, _ in said] == ["interrupted", USABLE]
     assert said[0][1] < PATIENCE
@@ -292,12 +308,13 @@ def test_b09_ctrl_c_reaches_the_main_thread_while_a_worker_searches(threads):
 
 
 @POSIX
-def test_ctrl_c_while_a_large_table_becomes_tests():
+@ENGINES
+def test_ctrl_c_while_a_large_table_is_prepared(engine):
     said, _ = interrupt(
         """
         n = 1_000_000
         table = Dataset.from_arrays(rng.normal(size=(n, 20)), rng.integers(0, 2, n))
-        one = OptimalTreeSearch(max_depth=4, time_limit=30, threads=1)
+        one = OptimalTreeSearch(max_depth=4, engine=engine, time_limit=30, threads=1)
         say("ready")
         try:
             one.run(table)
@@ -305,6 +322,7 @@ def test_ctrl_c_while_a_large_table_becomes_tests():
             say("interrupted")
         usable(before)
         """,
+        engine=engine,
         after=0.15,
     )
     assert [line for line, _ in said] == ["interrupted", USABLE]

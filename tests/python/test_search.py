@@ -48,6 +48,7 @@ class TestParameters:
             ("time_limit", float("inf"), "finite number of seconds, not negative, or None", "inf"),
             ("node_limit", -1, "at least 0", "-1"),
             ("memory_limit", -1, "at least 0", "-1"),
+            ("engine", "rows", 'one of "auto", "tests", "continuous"', "rows"),
             ("discrepancies", -1, "from 0 to 100", "-1"),
             ("discrepancies", 101, "from 0 to 100", "101"),
             ("threads", 0, "at least 1", "0"),
@@ -74,6 +75,7 @@ class TestParameters:
             {"node_penalty": "1"},
             {"rank": 3},
             {"binarizer": "all"},
+            {"engine": None},
             {"threads": 1.5},
             {"no_such_parameter": 1},
         ],
@@ -91,7 +93,10 @@ class TestParameters:
     @pytest.mark.parametrize(
         ("parameters", "accepted"),
         [
-            ({"thresholds": "some"}, '`thresholds` must be one of "auto", "all", "quantile", "mdlp", got "some"'),
+            (
+                {"thresholds": "some"},
+                '`thresholds` must be one of "auto", "all", "exact", "quantile", "mdlp", got "some"',
+            ),
             ({"max_tests": 0}, "`max_tests` must be at least 1, got 0"),
             ({"max_thresholds": 0}, "`max_thresholds` must be at least 1, or None, got 0"),
             ({"max_thresholds": 3, "thresholds": "all"}, "`max_thresholds` must be None where"),
@@ -124,6 +129,7 @@ class TestParameters:
             "node_penalty": 0.25,
             "rank": ("objective", "nodes"),
             "binarizer": Binarizer(thresholds="quantile", max_thresholds=3, nominal="subsets", missing="false"),
+            "engine": "tests",
             "unseen": "error",
             "time_limit": 1.5,
             "node_limit": 100,
