@@ -35,9 +35,9 @@ fn random_params(random: &mut Random, depths: &[u32]) -> Params {
     let max_depth = *random.pick(depths);
     Params {
         max_depth,
-        max_nodes: random.chance(35).then(|| random.below(1 << max_depth.min(3)) + random.below(3)),
-        min_leaf: *random.pick(&[1, 1, 1, 1, 1, 2, 3, 5, 12]),
-        node_penalty: *random.pick(&[0.0, 0.0, 0.0, 0.0, 0.25, 0.5, 1.0, 2.0, 0.05, 1e18]),
+        max_nodes: random.chance(35).then(|| random.below(2 + (1 << max_depth.min(4)))),
+        min_leaf: *random.pick(&[1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 5]),
+        node_penalty: *random.pick(&[0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.05, 0.25, 0.5, 1.0, 1e18]),
         rank: *random.pick(&[Rank::Objective, Rank::Objective, Rank::ObjectiveThenNodes]),
         binarizer: Binarizer {
             thresholds: Thresholds::All,

@@ -121,7 +121,7 @@ impl Brute {
 fn brute_force_is_the_oracle() {
     for_seeds(2_000, |seed| {
         let mut random = Random::new(30_000_000 + seed);
-        let data = random_cuts(&mut random, Size { rows: (1, 20), columns: (1, 3), values: 4 });
+        let data = random_cuts(&mut random, Size { rows: (1, 20), columns: (1, 3), values: (1, 4) });
         let params = random_params(&mut random, &[0, 1, 2, 3]);
         let Ok(tests) = offered(&data, &params.binarizer) else { return };
         let depth = if tests.len() > 6 { params.max_depth.min(2) } else { params.max_depth };

@@ -14,7 +14,8 @@ fn equals_the_search_over_all_tests() {
     for_seeds(400, |seed| {
         let mut random = Random::new(12_000_000 + seed);
         let columns = *random.pick(&[(2, 2), (2, 4), (3, 6)]);
-        let size = Size { rows: (60, *random.pick(&[100, 200, 400])), columns, values: *random.pick(&[20, 60, 400]) };
+        let values = *random.pick(&[(1, 60), (40, 100), (60, 200), (100, 400)]);
+        let size = Size { rows: (60, *random.pick(&[100, 200, 400])), columns, values };
         let data = random_cuts(&mut random, size);
         let mut params = random_params(&mut random, &[2, 3, 3, 3, 4]);
         params.min_leaf = *random.pick(&[1, 1, 1, 2, 5, 20]);
@@ -36,7 +37,7 @@ fn equals_the_search_over_all_tests() {
 fn affordable(n_tests: usize) -> u32 {
     match n_tests {
         0..60 => 4,
-        60..500 => 3,
+        60..800 => 3,
         _ => 2,
     }
 }
@@ -46,7 +47,7 @@ fn affordable(n_tests: usize) -> u32 {
 fn equals_the_search_over_all_tests_at_greater_depth() {
     for_seeds(200, |seed| {
         let mut random = Random::new(13_000_000 + seed);
-        let values = *random.pick(&[3, 6, 12]);
+        let values = (1, *random.pick(&[3, 6, 12]));
         let data = random_cuts(&mut random, Size { rows: (20, 80), columns: (1, 4), values });
         let params = random_params(&mut random, &[4, 5, 6]);
         let params = Params { max_nodes: random.chance(50).then(|| random.below(20)), rank: Rank::Objective, ..params };

@@ -15,20 +15,20 @@ use crate::{check_proved, continuous, offered, random_params, run};
 type Seen = Mutex<BTreeMap<String, u64>>;
 
 fn random_problem(random: &mut Random) -> Dataset {
-    let values = *random.pick(&[2, 3, 4, 6, 12, 64]);
-    match random.below(10) {
+    let values = (1, *random.pick(&[2, 3, 4, 6, 12, 64]));
+    match random.below(20) {
         0 => random_table(random),
-        1 | 2 => tables::random_table(random, false),
-        3 => random_cuts(random, Size { rows: (1, 3), columns: (1, 3), values }),
-        4 => random_cuts(random, Size { rows: (30, Brute::MOST_ROWS as u64), columns: (1, 3), values }),
-        _ => random_cuts(random, Size { rows: (2, 32), columns: (1, 5), values }),
+        1..=3 => tables::random_table(random, false),
+        4 => random_cuts(random, Size { rows: (1, 8), columns: (1, 3), values }),
+        5..=8 => random_cuts(random, Size { rows: (40, Brute::MOST_ROWS as u64), columns: (1, 3), values }),
+        _ => random_cuts(random, Size { rows: (8, 40), columns: (1, 5), values }),
     }
 }
 
 /// The greatest depth up to `most` at which brute force takes milliseconds.
 fn affordable(n_tests: usize, n_rows: usize, most: u32) -> u32 {
     let sets = |depth: u32| (n_tests as u64).pow(depth) * n_rows as u64;
-    (0..=most).rev().find(|&depth| sets(depth) < 2_000_000).unwrap_or(0)
+    (0..=most).rev().find(|&depth| sets(depth) < 20_000_000).unwrap_or(0)
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn equals_brute_force() {
 fn check_problem(seed: u64, seen: &Seen) {
     let mut random = Random::new(10_000_000 + seed);
     let data = random_problem(&mut random);
-    let mut params = random_params(&mut random, &[0, 1, 2, 2, 3, 3, 3, 4, 4, 5]);
+    let mut params = random_params(&mut random, &[0, 1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 5]);
     let count = |name: String| *seen.lock().expect("no panic").entry(name).or_default() += 1;
     let tests = match offered(&data, &params.binarizer) {
         Ok(tests) => tests,
@@ -103,7 +103,7 @@ fn check_problem(seed: u64, seen: &Seen) {
 fn all_thresholds_whatever_the_number_of_tests() {
     for_seeds(200, |seed| {
         let mut random = Random::new(11_000_000 + seed);
-        let data = random_cuts(&mut random, Size { rows: (20, 60), columns: (2, 4), values: 64 });
+        let data = random_cuts(&mut random, Size { rows: (20, 60), columns: (2, 4), values: (20, 60) });
         let reference = Params { max_depth: 2, node_penalty: 0.0, ..random_params(&mut random, &[2]) };
         let reference =
             Params { binarizer: Binarizer { nominal: Nominal::OneVsRest, ..reference.binarizer }, ..reference };

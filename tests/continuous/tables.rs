@@ -15,8 +15,8 @@ pub struct Size {
     pub rows: (u64, u64),
     /// The fewest and the most columns.
     pub columns: (u64, u64),
-    /// The most values of a column.
-    pub values: u64,
+    /// The fewest and the most values of a column drawn on its own.
+    pub values: (u64, u64),
 }
 
 fn between(random: &mut Random, (least, most): (u64, u64)) -> u64 {
@@ -31,9 +31,9 @@ struct Ranks {
 }
 
 impl Ranks {
-    fn fresh(random: &mut Random, n_rows: usize, most: u64) -> Self {
+    fn fresh(random: &mut Random, n_rows: usize, (least, most): (u64, u64)) -> Self {
         let n = n_rows as u64;
-        let n_values = (*random.pick(&[1, 2, 2, 3, 5, 8, n / 4, n, n, 4 * n])).clamp(1, most);
+        let n_values = (*random.pick(&[1, 2, 2, 3, 4, 5, 8, 8, n / 4, n / 2, n, n, n, 4 * n])).clamp(least, most);
         let skewed = random.chance(30);
         let rank = |random: &mut Random| match skewed {
             true => random.below(n_values).min(random.below(n_values)),
@@ -120,12 +120,18 @@ enum Rule {
 
 impl Rule {
     fn new(random: &mut Random, columns: &[Ranks], n_classes: u64, depth: u32) -> Self {
-        if depth == 0 || columns.is_empty() || random.chance(15) {
+        if depth == 0 || random.chance(15) {
             return Rule::Class(random.below(n_classes));
         }
         let column = random.below(columns.len() as u64) as usize;
-        let cut = random.pick(&columns[column].of).unwrap_or(0);
-        Rule::Cut(column, cut, Box::new([0, 1].map(|_| Rule::new(random, columns, n_classes, depth - 1))))
+        let cut = random.pick(&columns[column].of).unwrap_or(0).min(columns[column].n_values.saturating_sub(2));
+        let mut branches = [0, 1].map(|_| Rule::new(random, columns, n_classes, depth - 1));
+        if let [Rule::Class(one), Rule::Class(other)] = &mut branches
+            && one == other
+        {
+            *other = (*one + 1) % n_classes;
+        }
+        Rule::Cut(column, cut, Box::new(branches))
     }
 
     fn class(&self, columns: &[Ranks], row: usize) -> u64 {
@@ -183,7 +189,9 @@ pub fn random_cuts(random: &mut Random, size: Size) -> Dataset {
     for column in &mut columns {
         let (percent, follows) = (*random.pick(missing), missing.len() > 1 && random.chance(20));
         for (rank, &gone) in column.of.iter_mut().zip(&together) {
-            *rank = rank.filter(|_| !random.chance(percent) && !(follows && gone));
+            if random.chance(percent) || follows && gone {
+                *rank = None;
+            }
         }
     }
     if random.chance(20) {
@@ -191,8 +199,8 @@ pub fn random_cuts(random: &mut Random, size: Size) -> Dataset {
         let from: Vec<usize> = (0..n_rows).map(|_| random.below(n_rows as u64 / 2 + 1) as usize % n_rows).collect();
         columns.iter_mut().for_each(|column| column.of = from.iter().map(|&row| column.of[row]).collect());
     }
-    let n_classes = *random.pick(&[1, 2, 2, 2, 2, 2, 3, 3, 3, 4, 5]);
-    let used = if random.chance(3) { 1 } else { n_classes };
+    let n_classes = *random.pick(&[1, 2, 2, 2, 2, 2, 2, 2, 2, 3, 3, 3, 3, 3, 4, 4, 5]);
+    let used = if random.chance(2) { 1 } else { n_classes };
     let depth = *random.pick(&[1, 2, 2, 3, 3, 4]);
     let (rule, noise) = (Rule::new(random, &columns, used, depth), *random.pick(&[0, 5, 15, 30, 100]));
     let classes = (0..n_rows)
