@@ -256,7 +256,7 @@ impl Binarizer {
         }
     }
 
-    fn code_nominal(&self, data: &Dataset, index: usize, present: &[u64]) -> Result<CodedColumn> {
+    pub(super) fn code_nominal(&self, data: &Dataset, index: usize, present: &[u64]) -> Result<CodedColumn> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         let Column::Levels { codes, .. } = &**column else { unreachable!("`Dataset::new` checked the kinds") };
         let mut occurs = vec![false; feature.kind.levels().len()];

@@ -88,39 +88,39 @@ impl BinaryTable {
     pub fn pattern(&self, pattern: usize) -> &[u64] {
         &self.bits[pattern * self.words..(pattern + 1) * self.words]
     }
+}
 
-    /// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case.
-    /// Panics without a class target.
-    pub fn class_masses(&self, data: &Dataset, mass: impl Fn(usize) -> u64) -> ClassMasses {
-        let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-        // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
-        let mut ends = vec![0usize; self.n_patterns + 1];
-        let rows = || (0u32..).zip(&self.pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);
-        rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
-        (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
-        let mut by_pattern = vec![0u32; ends[self.n_patterns]];
-        for (row, &pattern) in rows() {
-            let end = &mut ends[pattern as usize];
-            by_pattern[*end] = row;
-            *end += 1;
-        }
-        let mut masses = ClassMasses { starts: Vec::with_capacity(self.n_patterns + 1), entries: Vec::new() };
-        let mut first = 0;
-        for &end in &ends[..self.n_patterns] {
-            let start = masses.entries.len();
-            masses.starts.push(start);
-            for &row in &by_pattern[first..end] {
-                let (class, mass) = (classes[row as usize], mass(row as usize));
-                match masses.entries[start..].iter_mut().find(|entry| entry.0 == class) {
-                    Some(entry) => entry.1 += mass,
-                    None => masses.entries.push((class, mass)),
-                }
-            }
-            first = end;
-        }
-        masses.starts.push(masses.entries.len());
-        masses
+/// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case. Panics
+/// without a class target.
+pub fn class_masses(data: &Dataset, pattern_of: &[u32], n_patterns: usize, mass: impl Fn(usize) -> u64) -> ClassMasses {
+    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
+    // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
+    let mut ends = vec![0usize; n_patterns + 1];
+    let rows = || (0u32..).zip(pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);
+    rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
+    (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+    let mut by_pattern = vec![0u32; ends[n_patterns]];
+    for (row, &pattern) in rows() {
+        let end = &mut ends[pattern as usize];
+        by_pattern[*end] = row;
+        *end += 1;
     }
+    let mut masses = ClassMasses { starts: Vec::with_capacity(n_patterns + 1), entries: Vec::new() };
+    let mut first = 0;
+    for &end in &ends[..n_patterns] {
+        let start = masses.entries.len();
+        masses.starts.push(start);
+        for &row in &by_pattern[first..end] {
+            let (class, mass) = (classes[row as usize], mass(row as usize));
+            match masses.entries[start..].iter_mut().find(|entry| entry.0 == class) {
+                Some(entry) => entry.1 += mass,
+                None => masses.entries.push((class, mass)),
+            }
+        }
+        first = end;
+    }
+    masses.starts.push(masses.entries.len());
+    masses
 }
 
 /// The classes of each pattern and their mass.

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::codes::Codes;
+use super::codes::{Codes, unpack};
 use super::dataset::{Column, MISSING};
 use crate::bits;
 use crate::budget::{Stop, Ticker};
@@ -171,6 +171,19 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
     Some(Ordered { cases: Cases::Coded(Codes::of_planes(planes, present.len())), keys, missing })
 }
 
+/// The constant of the test that separates a value from the next one, given their keys: the midpoint, or the value below
+/// where rounding leaves `below <= t < above`.
+pub(super) fn threshold_between(column: &Column, below: u64, above: u64) -> Threshold {
+    match column {
+        Column::Floats(_) => Threshold::Float(midpoint(float_of(below), float_of(above))),
+        Column::Integers { .. } => {
+            let (below, above) = (i128::from(integer_of(below)), i128::from(integer_of(above)));
+            Threshold::Integer((below + above).div_euclid(2) as i64)
+        }
+        Column::Levels { .. } => Threshold::Level(below as u32),
+    }
+}
+
 impl Ordered {
     /// Brings the cases of the rows whose bit is set in `present` in order. O(n) for integers of a small range and for
     /// two values, else O(n log n).
@@ -256,15 +269,25 @@ impl Ordered {
 
     /// As [`Ordered::threshold`], between the values of two ranks that need not be neighbours in the whole table.
     pub(crate) fn threshold_between(&self, column: &Column, below: u32, above: u32) -> Threshold {
-        let (below, above) = (self.keys[below as usize], self.keys[above as usize]);
-        match column {
-            Column::Floats(_) => Threshold::Float(midpoint(float_of(below), float_of(above))),
-            Column::Integers { .. } => {
-                let (below, above) = (i128::from(integer_of(below)), i128::from(integer_of(above)));
-                Threshold::Integer((below + above).div_euclid(2) as i64)
+        threshold_between(column, self.keys[below as usize], self.keys[above as usize])
+    }
+
+    /// The rank of each row's value among the distinct ones, and one more than the greatest where it has none; and the
+    /// keys of these values, for [`threshold_between`].
+    pub(super) fn ranks(self, n_rows: usize) -> (Vec<u32>, Vec<u64>) {
+        let missing = self.keys.len() as u32;
+        let ranks = match self.cases {
+            // Coded as for all cuts: of no value, where all have none, too.
+            Cases::Coded(codes) => unpack(&codes.planes().collect::<Vec<_>>(), n_rows),
+            Cases::Sorted { rows, starts } => {
+                let mut ranks = vec![if self.missing { missing } else { 0 }; n_rows];
+                for (rank, bounds) in (0..).zip(starts.windows(2)) {
+                    rows[bounds[0] as usize..bounds[1] as usize].iter().for_each(|&row| ranks[row as usize] = rank);
+                }
+                ranks
             }
-            Column::Levels { .. } => Threshold::Level(below as u32),
-        }
+        };
+        (ranks, self.keys)
     }
 
     /// All cuts.

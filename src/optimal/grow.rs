@@ -2,7 +2,7 @@
 
 use super::Params;
 use super::rebuild::Shape;
-use crate::data::{BinaryTable, Dataset, OwnTests, Target, Value};
+use crate::data::{Dataset, OwnTests, Target, Value};
 use crate::error::Result;
 use crate::objective::{self, Units};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
@@ -12,15 +12,15 @@ pub(super) fn leaf_cost(data: &Dataset, units: &Units) -> u64 {
     objective::leaf(&masses(data, units, 1, |_| 0)).0
 }
 
-/// Sends all cases down the shape, which is a leaf where there is no table. O(patterns x depth + cases).
+/// Sends all cases down the shape, which is a leaf where patterns are not known. O(patterns x depth + cases).
 pub(super) fn grow(
     data: &Dataset,
-    table: Option<&BinaryTable>,
+    pattern_of: &[u32],
+    test_of: impl Fn(u32) -> Test,
     units: &Units,
     params: &Params,
     shape: &Shape,
 ) -> Result<Tree> {
-    let (tests, pattern_of) = table.map_or((&[][..], &[][..]), |table| (&table.tests, &table.pattern_of));
     // Cases of one pattern go one way, be it with a value or without. The first of them, in whose order patterns are
     // numbered, goes for all.
     let mut firsts: Vec<u32> = Vec::new();
@@ -52,19 +52,13 @@ pub(super) fn grow(
             nodes.push(Node::Leaf(Leaf::Class { label: 0, masses: [].into(), empty: false }));
             continue;
         };
-        let test = &tests[*test as usize];
-        let value = values(test);
+        let test = test_of(*test);
+        let value = values(&test);
         let (pass, fail): (Vec<u32>, Vec<u32>) =
             patterns.into_iter().partition(|&pattern| test.branch(value(pattern)) == Some(0));
         let missing =
             !matches!(test, Test::Missing { .. }) && fail.iter().any(|&pattern| value(pattern) == Value::Missing);
-        nodes.push(Node::Split(Split {
-            test: test.clone(),
-            children: [0, 0].into(),
-            masses: [].into(),
-            default: 0,
-            missing,
-        }));
+        nodes.push(Node::Split(Split { test, children: [0, 0].into(), masses: [].into(), default: 0, missing }));
         // A stack: what is pushed last comes first, as preorder wants.
         todo.push((&branches[1], fail, Some((index, 1))));
         todo.push((&branches[0], pass, Some((index, 0))));

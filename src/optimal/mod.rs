@@ -20,13 +20,16 @@ mod anytime;
 mod bounds;
 mod branch;
 mod cache;
+mod continuous;
 mod dense;
 mod depth_two;
 mod grow;
+mod offered;
 mod pairs;
 mod plain;
 mod problem;
 mod rebuild;
+mod simd;
 mod start;
 
 use std::collections::BTreeMap;
@@ -47,6 +50,7 @@ use crate::objective::{Objective, Units};
 use crate::threads;
 use crate::tree::{Test, Tree, Unseen};
 use anytime::{Anytime, Incumbent, RootWatch};
+use offered::Offered;
 use pairs::PairCounts;
 use plain::{Counters, PlainSearch};
 use problem::{Mass, Problem};
@@ -282,19 +286,16 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let threads = threads::resolve(params.params.threads);
     let mut stats = BTreeMap::new();
     let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
-    let table =
-        threads::with_pool(pool, |threads| BinaryTable::new(data, &params.params.binarizer, budget, threads > 1))?;
-    let (table, found) = match table {
+    let run = Run { data, units: &units, params, budget, board, threads };
+    let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
+    let (offered, found) = match offered {
         Err(stop) => (None, Err(stop)),
-        Ok(mut table) => {
-            let run = Run { data, units: &units, params, budget, board, threads };
-            let widest = units.total.max((0..data.n_rows()).map(|row| data.count(row)).sum());
-            // Four times the total: the depth-two solver adds up four cells and penalties.
-            let found = match widest < u64::from(u32::MAX) / 4 {
-                true => run.search::<u32>(&mut table, &mut stats),
-                false => run.search::<u64>(&mut table, &mut stats),
+        Ok(mut offered) => {
+            let found = match &mut offered {
+                Offered::Tests(table) => run.search_tests(table, &mut stats),
+                Offered::Thresholds(table) => continuous::search(&run, table, &mut stats),
             };
-            (Some(table), found)
+            (Some(offered), found)
         }
     };
     let (incumbent, stop) = match found {
@@ -305,8 +306,10 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
         }
     };
-    let tree = grow::grow(data, table.as_ref(), &units, &params.params, &incumbent.shape)?;
-    let (tests, exact_thresholds) = table.map_or((Vec::new(), false), |table| (table.tests, table.exact_thresholds));
+    let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
+    let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
+    let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
+    let (tests, exact_thresholds) = offered.map_or((Vec::new(), false), Offered::tests);
     stats.insert("nodes", budget.nodes());
     Ok(Outcome {
         tree,
@@ -347,6 +350,20 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
+    /// The search over 0/1 tests.
+    fn search_tests(
+        &self,
+        table: &mut BinaryTable,
+        stats: &mut BTreeMap<&'static str, u64>,
+    ) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
+        let widest = self.units.total.max((0..self.data.n_rows()).map(|row| self.data.count(row)).sum());
+        // Four times the total: the depth-two solver adds up four cells and penalties.
+        match widest < u64::from(u32::MAX) / 4 {
+            true => self.search::<u32>(table, stats),
+            false => self.search::<u64>(table, stats),
+        }
+    }
+
     /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
     fn search<M: Mass>(
         &self,

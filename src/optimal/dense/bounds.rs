@@ -19,12 +19,12 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::super::simd::{BLOCK, Isa, Kernel, Popcount};
 use super::aligned::Aligned;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
 use super::pairs::{CountShared, Shape};
-use super::simd::{BLOCK, Isa, Kernel, Popcount};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
 #[derive(Debug, Default)]

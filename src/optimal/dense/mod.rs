@@ -2,8 +2,8 @@
 //!
 //! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` and
 //! `tiles` find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` and `branches`
-//! put them together, and `rebuild` finds the canonical tree. `simd` compiles the hot loops for several instruction sets,
-//! and `parts` has them measured.
+//! put them together, and `rebuild` finds the canonical tree. `super::simd` compiles the hot loops for several
+//! instruction sets, and `parts` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -19,7 +19,6 @@ mod pairs;
 pub(super) mod parts;
 mod rebuild;
 mod search;
-mod simd;
 mod state;
 mod table;
 mod tiles;
@@ -34,6 +33,7 @@ use super::cache::CacheKind;
 use super::plain::PlainSearch;
 use super::problem::{Cases, Mass, Problem};
 use super::rebuild::Shape;
+use super::simd::Isa;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
@@ -42,7 +42,6 @@ pub(super) use lane::Lane;
 use levels::Levels;
 use node::Node;
 use rebuild::Found;
-use simd::Isa;
 use state::{Ask, AtNode, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
 use table::Layout;
 

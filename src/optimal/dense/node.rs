@@ -4,11 +4,11 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
+use super::super::simd::{BLOCK, Isa, Kernel, Popcount};
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
 use super::pairs::{CountPairs, Shape, Singles};
-use super::simd::{BLOCK, Isa, Kernel, Popcount};
 use super::table::{Columns, Layout, Rows};
 use super::tiles::Differences;
 use crate::budget::{Stop, Ticker};

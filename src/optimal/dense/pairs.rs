@@ -7,10 +7,10 @@
 
 use std::ops::Range;
 
+use super::super::simd::{BLOCK, Kernel, Masked, Popcount};
 use super::aligned::Aligned;
 use super::instances::Group;
 use super::lane::Lane;
-use super::simd::{BLOCK, Kernel, Masked, Popcount};
 use super::table::Columns;
 use super::tiles::{Extremes, n_cells};
 use crate::budget::{Stop, Ticker};

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::super::cache::Cache;
 use super::super::problem::Problem;
+use super::super::simd::Isa;
 use super::Switches;
 use super::aligned::Aligned;
 use super::bounds::{Grand, Great, Overlaps, RootBounds};
@@ -14,7 +15,6 @@ use super::instances::Instances;
 use super::levels::Levels;
 use super::node::Node;
 use super::pairs::{Singles, Stumps};
-use super::simd::Isa;
 use super::table::{Columns, Layout};
 use crate::budget::Budget;
 

@@ -1,0 +1,219 @@
+//! A table as an exact search over all thresholds sees it: distinct rows of ranks, each with its classes.
+
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::binarize::{Binarizer, OwnTests};
+use super::binary::ABSENT;
+use super::codes::unpack;
+use super::dataset::{Column, Dataset};
+use super::schema::Kind;
+use super::thresholds::{Ordered, threshold_between};
+use crate::bits;
+use crate::budget::{Budget, Stop, Ticker};
+use crate::error::Result;
+use crate::tree::Test;
+
+/// Rows that no test tells apart are one *pattern*; what is known of a pattern is its rank in each column.
+#[derive(Debug, Clone)]
+pub struct RankedTable {
+    /// In column-then-cut order: none constant, no two equal.
+    pub columns: Vec<RankedColumn>,
+    /// The pattern of each row, in the order of their first rows; [`ABSENT`] where its count or weight is 0.
+    pub pattern_of: Vec<u32>,
+    /// How many patterns there are.
+    pub n_patterns: usize,
+}
+
+/// Ranks that each cut divides: cut k has the ranks up to k on its left, those above k on its right.
+#[derive(Debug, Clone)]
+pub struct RankedColumn {
+    /// One per pattern.
+    pub ranks: Vec<u32>,
+    /// Ranks are below this.
+    pub n_ranks: usize,
+    /// How many cuts are tests: all between neighbouring ranks, or all but the last.
+    pub n_cuts: usize,
+    source: Source,
+}
+
+/// What the ranks are those of.
+#[derive(Debug, Clone)]
+enum Source {
+    /// An ordered column: the keys of its values. A missing value has the rank after theirs.
+    Values { feature: u32, column: std::sync::Arc<Column>, keys: Vec<u64> },
+    /// A test of a nominal column: who passes it is on the left.
+    Test(Test),
+}
+
+impl RankedColumn {
+    /// The test that cut `cut` is, and whether it is passed on the left.
+    pub fn test(&self, cut: usize) -> (Test, bool) {
+        match &self.source {
+            Source::Values { feature, column, keys } => match (keys.get(cut), keys.get(cut + 1)) {
+                (Some(&below), Some(&above)) => {
+                    let threshold = threshold_between(column, below, above);
+                    (Test::AtMost { feature: *feature, threshold }, true)
+                }
+                _ => (Test::Missing { feature: *feature }, false),
+            },
+            Source::Test(test) => (test.clone(), true),
+        }
+    }
+}
+
+/// Columns as the tests of one column of the data see its cells.
+struct Ranked {
+    /// One per row: equal where no test tells cells apart.
+    codes: Vec<u32>,
+    columns: Vec<RankedColumn>,
+}
+
+impl RankedTable {
+    /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows, and
+    /// drops columns that are constant or repeat an earlier one. The outer result is the call's, the inner one the
+    /// budget's.
+    ///
+    /// Of `binarizer`, thresholds are not looked at: all are offered. With `parallel`, columns are shared out in the rayon
+    /// pool that this is called in.
+    ///
+    /// Complexity: O(n log n) per column.
+    pub fn new(
+        data: &Dataset,
+        binarizer: &Binarizer,
+        budget: &Budget,
+        parallel: bool,
+    ) -> Result<std::result::Result<Self, Stop>> {
+        data.cases()?;
+        let present = data.present();
+        let rank = |index: usize| match budget.check() {
+            Ok(()) => rank_column(data, binarizer, index, &present, &mut Ticker::new(budget)),
+            Err(stop) => Ok(Err(stop)),
+        };
+        let n_columns = data.columns().len();
+        let ranked: Result<Vec<_>> = match parallel {
+            true => (0..n_columns).into_par_iter().map(rank).collect(),
+            false => (0..n_columns).map(rank).collect(),
+        };
+        let ranked: std::result::Result<Vec<Ranked>, Stop> = ranked?.into_iter().collect();
+        Ok(ranked.and_then(|ranked| Self::merge(data, ranked, &present, &mut Ticker::new(budget))))
+    }
+
+    fn merge(
+        data: &Dataset,
+        ranked: Vec<Ranked>,
+        present: &[u64],
+        ticker: &mut Ticker,
+    ) -> std::result::Result<Self, Stop> {
+        let mut hashes = vec![0u64; data.n_rows()];
+        for Ranked { codes, .. } in &ranked {
+            hashes.iter_mut().zip(codes).for_each(|(hash, &code)| *hash = bits::mix(*hash ^ u64::from(code)));
+            ticker.tick(2 * codes.len())?;
+        }
+        let mut pattern_of = vec![ABSENT; data.n_rows()];
+        // First rows of patterns, and for each hash the last pattern that has it, with the one before.
+        let mut firsts: Vec<u32> = Vec::new();
+        let mut before: Vec<u32> = Vec::new();
+        let mut with_hash: FxHashMap<u64, u32> = FxHashMap::default();
+        for row in bits::ones(present) {
+            let last = with_hash.entry(hashes[row]).or_insert(ABSENT);
+            let mut pattern = *last;
+            let equals = |first: u32| ranked.iter().all(|of| of.codes[row] == of.codes[first as usize]);
+            while pattern != ABSENT && !equals(firsts[pattern as usize]) {
+                pattern = before[pattern as usize];
+            }
+            if pattern == ABSENT {
+                pattern = firsts.len() as u32;
+                firsts.push(row as u32);
+                before.push(std::mem::replace(last, pattern));
+            }
+            pattern_of[row] = pattern;
+            ticker.tick(10 + 2 * ranked.len())?;
+        }
+        let mut columns: Vec<RankedColumn> = Vec::new();
+        let mut by_hash: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
+        for mut column in ranked.into_iter().flat_map(|of| of.columns) {
+            column.ranks = firsts.iter().map(|&row| column.ranks[row as usize]).collect();
+            ticker.tick(4 * firsts.len())?;
+            if column.n_cuts == 0 || column.ranks.iter().all(|&rank| rank == column.ranks[0]) {
+                continue;
+            }
+            // Of two ranks it matters who is told apart, not who passes.
+            let flip = u32::from(column.n_ranks == 2 && column.ranks[0] == 1);
+            let hash = flipped(&column.ranks, flip).fold(0, |hash, rank| bits::mix(hash ^ u64::from(rank)));
+            let same = by_hash.entry(hash).or_default();
+            let repeats = same.iter().any(|&earlier| {
+                let earlier: &RankedColumn = &columns[earlier];
+                let flip_earlier = u32::from(earlier.n_ranks == 2 && earlier.ranks[0] == 1);
+                earlier.n_cuts == column.n_cuts
+                    && flipped(&earlier.ranks, flip_earlier).eq(flipped(&column.ranks, flip))
+            });
+            if !repeats {
+                same.push(columns.len());
+                columns.push(column);
+            }
+        }
+        Ok(RankedTable { columns, pattern_of, n_patterns: firsts.len() })
+    }
+
+    /// How many cuts all columns have: the number of tests.
+    pub fn n_cuts(&self) -> usize {
+        self.columns.iter().map(|column| column.n_cuts).sum()
+    }
+
+    /// The test of this number. Panics if there are not so many.
+    pub fn test(&self, test: u32) -> Test {
+        let mut cut = test as usize;
+        for column in &self.columns {
+            if cut < column.n_cuts {
+                return column.test(cut).0;
+            }
+            cut -= column.n_cuts;
+        }
+        panic!("test {test} of {}", self.n_cuts())
+    }
+
+    /// All tests, in column-then-cut order.
+    pub fn tests(&self) -> Vec<Test> {
+        self.columns.iter().flat_map(|column| (0..column.n_cuts).map(|cut| column.test(cut).0)).collect()
+    }
+}
+
+fn flipped(ranks: &[u32], flip: u32) -> impl Iterator<Item = u32> {
+    ranks.iter().map(move |&rank| rank ^ flip)
+}
+
+fn rank_column(
+    data: &Dataset,
+    binarizer: &Binarizer,
+    index: usize,
+    present: &[u64],
+    ticker: &mut Ticker,
+) -> Result<std::result::Result<Ranked, Stop>> {
+    data.check_learnable(index, present)?;
+    let (feature, column) = (index as u32, &data.columns()[index]);
+    if let Kind::Nominal(_) = data.schema().features[index].kind {
+        let coded = binarizer.code_nominal(data, index, present)?;
+        let codes = unpack(&coded.codes.planes().collect::<Vec<_>>(), data.n_rows());
+        let columns = (0..).zip(&coded.tests).map(|(place, test)| RankedColumn {
+            ranks: codes.iter().map(|&code| u32::from(!coded.passes.test(code as usize, place))).collect(),
+            n_ranks: 2,
+            n_cuts: 1,
+            source: Source::Test(test.clone()),
+        });
+        return Ok(Ok(Ranked { columns: columns.collect(), codes }));
+    }
+    Ok(Ordered::new(column, present, false, ticker).map(|order| {
+        let missing = order.missing;
+        let (ranks, keys) = order.ranks(data.n_rows());
+        let n_ranks = keys.len() + usize::from(missing);
+        let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
+        let columns = vec![RankedColumn {
+            ranks: ranks.clone(),
+            n_ranks,
+            n_cuts: offered.saturating_sub(1),
+            source: Source::Values { feature, column: column.clone(), keys },
+        }];
+        Ranked { codes: ranks, columns }
+    }))
+}

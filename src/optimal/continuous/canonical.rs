@@ -1,0 +1,99 @@
+//! From least costs to the canonical tree, which is defined in [`super::super::rebuild`].
+//!
+//! Columns are gone through in order, and the cuts of each from the left: intervals are halved until the first cut is
+//! found that reaches the cost, with a target just above it.
+
+use super::super::rebuild::Shape;
+use super::interval::Interval;
+use super::search::{Ask, Best, Search};
+use super::stump::Index;
+use crate::budget::Stop;
+use crate::constraint::{shares, usable};
+
+impl<I: Index> Search<'_, I> {
+    /// The canonical tree of a node, given its cost, which is the least. `open` are the cuts that may reach it; all, if
+    /// `None`.
+    pub(super) fn canonical(
+        &mut self,
+        level: usize,
+        (depth, nodes): (u32, u64),
+        cost: i64,
+        open: Option<Vec<Interval>>,
+    ) -> Result<Shape, Stop> {
+        let (depth, nodes) = usable(depth, nodes);
+        let relaxed = self.nodes.ground.min_leaf <= 1;
+        if self.nodes.at(level).leaf() == cost {
+            return Ok(Shape::Leaf);
+        }
+        if depth == 1 {
+            let (found, stump) = self.best_stump(level, None, None, relaxed)?;
+            debug_assert_eq!(found, cost);
+            return Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)));
+        }
+        let ask = Ask { depth, nodes, target: cost + 1, ties: true, relaxed };
+        let n_shares = Self::shares(depth, nodes).len();
+        let mut todo = open.unwrap_or_else(|| {
+            if depth == 2 {
+                self.stumps.clear();
+            }
+            (0..self.nodes.ground.columns.len()).map(|column| self.whole(column, n_shares)).collect()
+        });
+        // A stack: what comes last is looked at first.
+        todo.sort_by_key(|interval| std::cmp::Reverse((interval.column, interval.first)));
+        let mut found = None;
+        while let Some(interval) = todo.pop() {
+            if found.as_ref().is_some_and(|&(column, cut, _)| (column, cut) <= (interval.column, interval.first)) {
+                break;
+            }
+            if interval.lower > cost {
+                continue;
+            }
+            let column = interval.column;
+            let Some(tried) = self.step(level, &ask, interval, &mut Best::leaf(cost + 1))? else { continue };
+            let [left, right] = tried.halves;
+            if tried.upper == cost {
+                found = Some((column, tried.cut, tried.branches));
+            } else {
+                todo.extend(right);
+            }
+            todo.extend(left);
+        }
+        let (column, cut, branches) = found.expect("a cost below that of a leaf is that of some split");
+        self.nodes.open(level, column);
+        let of = &self.nodes.ground.columns[column];
+        let passes_left = of.passes_left(self.nodes.opened(level, column).ranks[cut - 1].get());
+        let ((left, right), costs) = match shares(depth, nodes, true).nth(1) {
+            None => branches,
+            Some(_) => self.smallest_share(level, (column, cut, passes_left), (depth, nodes), cost)?,
+        };
+        self.descend_to(level, column, cut, false);
+        let on_left = self.canonical(level + 1, (depth - 1, left), costs.0, None)?;
+        self.descend_to(level, column, cut, true);
+        let on_right = self.canonical(level + 1, (depth - 1, right), costs.1, None)?;
+        Ok(self.split(level, column, cut, [on_left, on_right]))
+    }
+
+    /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its branches:
+    /// of the left branch first.
+    fn smallest_share(
+        &mut self,
+        level: usize,
+        (column, cut, passes_left): (usize, usize, bool),
+        (depth, nodes): (u32, u64),
+        cost: i64,
+    ) -> Result<((u64, u64), (i64, i64)), Stop> {
+        let target = cost + 1 - self.nodes.ground.penalty;
+        for (pass, fail) in shares(depth, nodes, true) {
+            let share = if passes_left { (pass, fail) } else { (fail, pass) };
+            let ask = |nodes, target| Ask { depth: depth - 1, nodes, target, ties: false, relaxed: false };
+            self.descend_to(level, column, cut, false);
+            let left = self.solve(level + 1, &ask(share.0, target))?;
+            self.descend_to(level, column, cut, true);
+            let right = self.solve(level + 1, &ask(share.1, target - left.lower))?;
+            if left.lower + right.lower < target {
+                return Ok((share, (left.lower, right.lower)));
+            }
+        }
+        unreachable!("some share reaches the cost")
+    }
+}

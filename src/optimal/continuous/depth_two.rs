@@ -1,0 +1,207 @@
+//! Stumps as branches of a root: the least cost of either branch of one cut.
+//!
+//! Each column and pair of classes is an *entry*: a stump on that column with these labels. Entries have bounds, which hold
+//! for all cuts of an interval by the argument of nested sets, and are looked at by ascending bound until no other can be
+//! better than the best. With more than two classes an entry's stump also costs no less than the mass of all other classes.
+
+use super::ground::Ground;
+use super::interval::Bounds;
+use super::node::{Nodes, Side};
+use super::stump::{Index, Sides};
+use crate::optimal::simd::Isa;
+
+/// A bound of an entry's stump, without the penalty.
+pub(super) type Bound = (i64, u32);
+
+const UNKNOWN: i64 = i64::MIN;
+
+/// One branch of a cut.
+#[derive(Debug, Default)]
+pub(super) struct Branch {
+    /// The mass of each class.
+    pub(super) classes: Vec<i64>,
+    pub(super) mass: i64,
+    /// The cost of a leaf.
+    pub(super) leaf: i64,
+    /// Bounds of entries.
+    bounds: Bounds,
+    /// For each bound, what the entry's stump was found to cost, or a better bound, or [`UNKNOWN`].
+    found: Vec<i64>,
+    /// What the best stump costs, or a leaf; without the penalty of the stump, in which a leaf is at an advantage.
+    best: i64,
+    /// The entry of the best stump.
+    pub(super) entry: Option<u32>,
+}
+
+impl Branch {
+    pub(super) fn set(&mut self, classes: &[i64]) {
+        self.classes.clear();
+        self.classes.extend_from_slice(classes);
+        self.mass = classes.iter().sum();
+        self.leaf = self.mass - classes.iter().max().copied().unwrap_or(0);
+    }
+
+    fn start(&mut self, bounds: Bounds, penalty: i64) {
+        self.bounds = bounds;
+        self.found.clear();
+        self.found.resize(bounds.length, UNKNOWN);
+        (self.best, self.entry) = (self.leaf - penalty, None);
+    }
+
+    /// What the best stump costs, or a leaf.
+    pub(super) fn stump(&self, penalty: i64) -> i64 {
+        self.best + penalty
+    }
+
+    fn take(&mut self, place: usize, entry: u32, cost: i64) {
+        self.found[place] = cost;
+        if cost < self.best {
+            (self.best, self.entry) = (cost, Some(entry));
+        }
+    }
+}
+
+/// The bounds of a search of depth two, and room to find better ones.
+pub(super) struct Stumps {
+    bounds: Vec<Bound>,
+    /// Where an entry stands among the bounds of the right branch.
+    place_of: Vec<u32>,
+    changed: Vec<Bound>,
+    pub(super) branches: [Branch; 2],
+    pub(super) scans: u64,
+    pub(super) isa: Isa,
+}
+
+impl Stumps {
+    pub(super) fn new(n_entries: usize, isa: Isa) -> Self {
+        Stumps {
+            bounds: (0..n_entries as u32).map(|entry| (0, entry)).collect(),
+            place_of: vec![u32::MAX; n_entries],
+            changed: Vec::new(),
+            branches: Default::default(),
+            scans: 0,
+            isa,
+        }
+    }
+
+    /// Forgets all bounds but those of nothing known.
+    pub(super) fn clear(&mut self) {
+        self.bounds.truncate(self.place_of.len());
+    }
+
+    /// Of nothing known.
+    pub(super) fn trivial(&self) -> Bounds {
+        Bounds { start: 0, length: self.place_of.len() }
+    }
+
+    /// Finds the best stump of the branches that are wanted, given their bounds; see [`Branch`].
+    pub(super) fn evaluate<I: Index>(
+        &mut self,
+        nodes: &mut Nodes<I>,
+        level: usize,
+        side: Side<I>,
+        bounds: [Option<Bounds>; 2],
+    ) -> usize {
+        let ground = nodes.ground;
+        let [left, right] = &mut self.branches;
+        for (branch, bounds) in [&mut *left, &mut *right].into_iter().zip(bounds) {
+            branch.start(bounds.unwrap_or_default(), ground.penalty);
+        }
+        let scans = self.scans;
+        let right_bounds = &self.bounds[right.bounds.start..][..right.bounds.length];
+        (0..).zip(right_bounds).for_each(|(place, &(_, entry))| self.place_of[entry as usize] = place);
+        for place in 0..left.bounds.length {
+            let (bound, entry) = self.bounds[left.bounds.start + place];
+            if bound >= left.best {
+                break;
+            }
+            let Some(totals) = worth(ground, left, entry, bound, place) else { continue };
+            // The other branch comes at less than a second look, if it will be wanted.
+            let other = self.place_of[entry as usize];
+            let totals_right = (other != u32::MAX).then(|| {
+                let bound = right_bounds[other as usize].0;
+                (bound < right.best).then(|| worth(ground, right, entry, bound, other as usize)).flatten()
+            });
+            let totals_right = totals_right.flatten();
+            let sides = if totals_right.is_some() { Sides::Both } else { Sides::Left };
+            let (list, along) = nodes.along(level, side.column, entry as usize);
+            let [of_left, of_right] = list.steps.extremes(self.isa, along, side.cut, sides);
+            self.scans += along.len() as u64;
+            left.take(place, entry, left.mass - totals.best(of_left.greatest, of_left.least));
+            if let Some(totals) = totals_right {
+                right.take(other as usize, entry, right.mass - totals.best(of_right.greatest, of_right.least));
+            }
+        }
+        for (place, &(bound, entry)) in right_bounds.iter().enumerate() {
+            if bound >= right.best {
+                break;
+            }
+            if right.found[place] != UNKNOWN {
+                continue;
+            }
+            let Some(totals) = worth(ground, right, entry, bound, place) else { continue };
+            let (list, along) = nodes.along(level, side.column, entry as usize);
+            let [_, of_right] = list.steps.extremes(self.isa, along, side.cut, Sides::Right);
+            self.scans += along.len() as u64;
+            right.take(place, entry, right.mass - totals.best(of_right.greatest, of_right.least));
+        }
+        right_bounds.iter().for_each(|&(_, entry)| self.place_of[entry as usize] = u32::MAX);
+        (self.scans - scans) as usize
+    }
+
+    /// Bounds for the cuts on one side of the one evaluated: of entries that may be part of a tree that costs less than
+    /// the cap allows. At these cuts a branch has lost instances of at most this mass.
+    pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {
+        let Branch { bounds: old, found, .. } = &self.branches[branch];
+        self.changed.clear();
+        for ((place, &(bound, entry)), &found) in self.bounds[old.start..][..old.length].iter().enumerate().zip(found) {
+            let _ = place;
+            if found != UNKNOWN {
+                let bound = bound.max(found - lost);
+                if bound < cap {
+                    self.changed.push((bound, entry));
+                }
+            }
+        }
+        self.changed.sort_unstable();
+        let start = self.bounds.len();
+        let mut changed = self.changed.iter().copied().peekable();
+        for place in 0..old.length {
+            if found[place] != UNKNOWN {
+                continue;
+            }
+            let kept = self.bounds[old.start + place];
+            if kept.0 >= cap {
+                break;
+            }
+            while let Some(bound) = changed.next_if(|bound| bound.0 <= kept.0) {
+                self.bounds.push(bound);
+            }
+            self.bounds.push(kept);
+        }
+        self.bounds.extend(changed);
+        Bounds { start, length: self.bounds.len() - start }
+    }
+}
+
+/// The masses of the two classes of an entry.
+struct Totals(i64, i64);
+
+impl Totals {
+    /// The mass that the best stump gets right.
+    fn best(&self, greatest: i64, least: i64) -> i64 {
+        (self.1 + greatest).max(self.0 - least)
+    }
+}
+
+/// The totals of an entry, if its stump may be better than the best; else notes the bound that says it is not.
+fn worth<I: Index>(ground: &Ground<I>, branch: &mut Branch, entry: u32, bound: i64, place: usize) -> Option<Totals> {
+    let (a, b) = ground.pairs[entry as usize % ground.pairs.len()];
+    let totals = Totals(branch.classes[a as usize], branch.classes[b as usize]);
+    let bound = bound.max(branch.mass - totals.0 - totals.1);
+    if bound >= branch.best {
+        branch.found[place] = bound;
+        return None;
+    }
+    Some(totals)
+}

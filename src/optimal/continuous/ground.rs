@@ -1,0 +1,188 @@
+//! The search's view of the data: instances of one class and one mass, ranked and ordered by each column.
+
+use super::stump::Index;
+use crate::budget::{Stop, Ticker};
+use crate::data::binary::class_masses;
+use crate::data::{Dataset, RankedTable};
+use crate::objective::Units;
+
+/// A column of ranks.
+pub(super) struct Column<I> {
+    /// One per instance, and one more for the instance that fills up lanes.
+    pub(super) ranks: Vec<I>,
+    /// Instances by rank; ties in order.
+    pub(super) order: Vec<I>,
+    /// How many cuts are tests: all, or all but the last.
+    pub(super) n_cuts: usize,
+    /// The number of its first test.
+    pub(super) first_test: u32,
+    /// The cut that asks for missing values: who passes it is on the right.
+    missing_cut: Option<usize>,
+}
+
+impl<I> Column<I> {
+    /// Whether the test at a cut is passed on the left.
+    pub(super) fn passes_left(&self, cut: usize) -> bool {
+        self.missing_cut != Some(cut)
+    }
+}
+
+/// Patterns, taken apart by class.
+///
+/// **Cancellation.** The least of a pattern's class masses costs the same in whatever leaf the pattern ends: that much of
+/// all classes is taken away, and classes - 1 times it is a constant of all trees. Where `min_leaf` matters nothing is
+/// cancelled, since cases have to be counted. A pattern of which nothing is left keeps an instance of mass 0: a split that
+/// tells only such patterns apart is a split.
+pub(super) struct Ground<I> {
+    pub(super) columns: Vec<Column<I>>,
+    pub(super) n: usize,
+    /// Classes that occur; more than 0.
+    pub(super) n_classes: usize,
+    /// One per instance.
+    pub(super) classes: Vec<u32>,
+    pub(super) masses: Vec<i64>,
+    /// How many cases an instance stands for; empty where that does not matter.
+    pub(super) cases: Vec<u64>,
+    /// The pairs of classes, and for each column and pair whether instances of both have equal ranks, or ranks between
+    /// which there is no test.
+    pub(super) pairs: Vec<(u32, u32)>,
+    pub(super) mixed: Vec<bool>,
+    pub(super) min_leaf: u64,
+    pub(super) penalty: i64,
+    /// What all trees cost besides.
+    pub(super) constant: u64,
+}
+
+impl<I: Index> Ground<I> {
+    /// Complexity: O(patterns x columns + patterns x classes).
+    pub(super) fn new(
+        data: &Dataset,
+        table: &RankedTable,
+        units: &Units,
+        min_leaf: u64,
+        ticker: &mut Ticker,
+    ) -> Result<Self, Stop> {
+        let masses_of = class_masses(data, &table.pattern_of, table.n_patterns, |row| units.mass(data, row));
+        let counts_of =
+            (min_leaf > 1).then(|| class_masses(data, &table.pattern_of, table.n_patterns, |row| data.count(row)));
+        let n_labels = data.schema().labels().map_or(0, |labels| labels.len());
+        let mut code_of = vec![None; n_labels];
+        (0..table.n_patterns).flat_map(|pattern| masses_of.of(pattern)).for_each(|&(class, _)| {
+            code_of[class as usize] = Some(0);
+        });
+        let n_classes = code_of.iter_mut().flatten().zip(0..).map(|(code, place)| *code = place).count();
+        let (mut patterns, mut classes, mut masses, mut cases) = (vec![], vec![], vec![], vec![]);
+        let mut constant = 0;
+        for pattern in 0..table.n_patterns {
+            let all = masses_of.of(pattern);
+            let least = match counts_of.is_some() || all.len() < n_classes {
+                true => 0,
+                false => all.iter().map(|&(_, mass)| mass).min().unwrap_or(0),
+            };
+            constant += least * (n_classes as u64 - 1);
+            let before = patterns.len();
+            for (place, &(class, mass)) in all.iter().enumerate() {
+                if mass > least || counts_of.is_some() {
+                    patterns.push(pattern);
+                    classes.push(code_of[class as usize].unwrap_or(0));
+                    masses.push((mass - least) as i64);
+                    cases.extend(counts_of.as_ref().map(|counts| counts.of(pattern)[place].1));
+                }
+            }
+            if patterns.len() == before {
+                patterns.push(pattern);
+                classes.push(0);
+                masses.push(0);
+            }
+        }
+        ticker.tick(20 * patterns.len())?;
+        let n = patterns.len();
+        let mut first_test = 0;
+        let mut columns = Vec::with_capacity(table.columns.len());
+        for column in &table.columns {
+            let mut ranks: Vec<I> = patterns.iter().map(|&pattern| I::of(column.ranks[pattern] as usize)).collect();
+            let mut places = vec![0usize; column.n_ranks + 1];
+            ranks.iter().for_each(|rank| places[rank.get() + 1] += 1);
+            (1..places.len()).for_each(|rank| places[rank] += places[rank - 1]);
+            let mut order = vec![I::of(0); n];
+            for (instance, rank) in ranks.iter().enumerate() {
+                let place = &mut places[rank.get()];
+                order[*place] = I::of(instance);
+                *place += 1;
+            }
+            ranks.push(I::of(0));
+            let n_cuts = column.n_cuts;
+            let missing_cut = Some(n_cuts - 1).filter(|&cut| !column.test(cut).1);
+            columns.push(Column { ranks, order, n_cuts, first_test, missing_cut });
+            first_test += n_cuts as u32;
+            ticker.tick(6 * n)?;
+        }
+        let pairs: Vec<(u32, u32)> =
+            (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
+        let mut ground = Ground {
+            columns,
+            n,
+            n_classes,
+            classes,
+            masses,
+            cases,
+            pairs,
+            mixed: Vec::new(),
+            min_leaf,
+            penalty: units.node_penalty as i64,
+            constant,
+        };
+        for column in 0..ground.columns.len() {
+            let mixed = ground.mixed_pairs(column);
+            ground.mixed.extend(mixed);
+            ticker.tick(4 * n)?;
+        }
+        Ok(ground)
+    }
+
+    /// Whether there is a test between a rank of a column and the next.
+    #[inline]
+    pub(super) fn offers(&self, column: usize, rank: usize) -> bool {
+        rank < self.columns[column].n_cuts
+    }
+
+    /// For each pair of classes, whether some rank has instances of both.
+    fn mixed_pairs(&self, column: usize) -> Vec<bool> {
+        let of = &self.columns[column];
+        let mut mixed = vec![false; self.pairs.len()];
+        let mut seen: Vec<u32> = Vec::new();
+        let mut start = 0;
+        while start < self.n {
+            let rank = of.ranks[of.order[start].get()].get();
+            let joined = |place: usize| {
+                let other = of.ranks[of.order[place].get()].get();
+                other == rank || (other == rank + 1 && !self.offers(column, rank))
+            };
+            let mut end = start;
+            seen.clear();
+            while end < self.n && joined(end) {
+                let class = self.classes[of.order[end].get()];
+                if !seen.contains(&class) {
+                    for &other in &seen {
+                        mixed[self.pair(class, other)] = true;
+                    }
+                    seen.push(class);
+                }
+                end += 1;
+            }
+            start = end;
+        }
+        mixed
+    }
+
+    /// The number of a pair of two classes.
+    fn pair(&self, a: u32, b: u32) -> usize {
+        let (a, b) = (a.min(b) as usize, a.max(b) as usize);
+        a * (2 * self.n_classes - a - 1) / 2 + b - a - 1
+    }
+
+    /// How many (column, pair of classes) there are.
+    pub(super) fn n_entries(&self) -> usize {
+        self.columns.len() * self.pairs.len()
+    }
+}

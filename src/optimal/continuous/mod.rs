@@ -1,0 +1,131 @@
+//! The engine for columns of many values: all thresholds, no 0/1 tests.
+//!
+//! `ground` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
+//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals; at depth two
+//! `depth_two` finds the best stumps of a cut's branches, by the loop in `stump`. `root` shares the root out among threads,
+//! and `canonical` finds the tree that users get.
+//!
+//! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
+//! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
+//! compete in one heap; what a branch is asked is exactly what would end its neighbours; stumps are found by a loop over
+//! presorted instances in the lanes of vector registers, those of several classes as pairs of classes; thresholds are as
+//! fine as floats, and columns of all kinds, weights, budgets and penalties are searched alike.
+
+mod canonical;
+mod depth_two;
+mod ground;
+mod interval;
+mod node;
+mod root;
+mod search;
+mod stump;
+
+use std::collections::BTreeMap;
+
+use super::anytime::{Anytime, Incumbent};
+use super::simd::Isa;
+use super::{Rank, Run};
+use crate::budget::{Stop, Ticker};
+use crate::constraint::usable;
+use crate::data::RankedTable;
+use crate::data::binary::class_masses;
+use crate::threads;
+use ground::Ground;
+use root::Root;
+use search::{Ask, Search};
+use stump::Index;
+
+/// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
+pub(super) fn search(
+    run: &Run,
+    table: &RankedTable,
+    stats: &mut BTreeMap<&'static str, u64>,
+) -> Result<(Incumbent, Option<Stop>), Stop> {
+    let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, |row| run.units.mass(run.data, row));
+    let n = masses.n_entries();
+    match n < u16::MOST {
+        true => with_index::<u16>(run, table, stats),
+        false => with_index::<u32>(run, table, stats),
+    }
+}
+
+fn with_index<I: Index>(
+    run: &Run,
+    table: &RankedTable,
+    stats: &mut BTreeMap<&'static str, u64>,
+) -> Result<(Incumbent, Option<Stop>), Stop> {
+    let constraints = &run.params.constraints;
+    let limits = usable(constraints.max_depth, constraints.max_nodes);
+    let mut ticker = Ticker::new(run.budget);
+    let ground: Ground<I> = Ground::new(run.data, table, run.units, constraints.min_leaf, &mut ticker)?;
+    let isa = if run.params.params.switches.baseline { Isa::all()[0] } else { Isa::best() };
+    let threads = if limits.0 > 2 { run.threads } else { 1 };
+    threads::with_pool(threads, |threads| {
+        let bytes = run.budget.memory_limit() / 2 / (threads as u64 * u64::from(limits.0.max(1)));
+        let mut workers: Vec<Search<I>> =
+            (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, bytes)).collect();
+        let leaf = workers[0].nodes.at(0).leaf();
+        let anytime = Anytime::new(leaf as u64 + ground.constant, ground.constant, run.units, run.board, run.budget);
+        let whole = Whole { anytime: &anytime, limits, rank: run.params.params.rank };
+        let stop = whole.search(&ground, &mut workers).err();
+        stats.insert("patterns", table.n_patterns as u64);
+        stats.insert("threads", threads as u64);
+        stats.insert("cuts_tried", workers.iter().map(|worker| worker.tried).sum());
+        stats.insert("instances_scanned", workers.iter().map(|worker| worker.stumps.scans).sum());
+        Ok((anytime.finish(), stop))
+    })
+}
+
+/// The search of a whole table.
+struct Whole<'a> {
+    anytime: &'a Anytime<'a>,
+    limits: (u32, u64),
+    rank: Rank,
+}
+
+impl Whole<'_> {
+    fn search<I: Index>(&self, ground: &Ground<I>, workers: &mut [Search<I>]) -> Result<(), Stop> {
+        workers[0].budget.check()?;
+        let ((depth, nodes), constant) = (self.limits, ground.constant);
+        let relaxed = ground.min_leaf <= 1;
+        let mut cost = workers[0].nodes.at(0).leaf();
+        let mut open = None;
+        if depth > 0 && cost > ground.penalty {
+            // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
+            for shallow in 2..=depth {
+                let is_last = shallow == depth;
+                let ask = Ask { depth: shallow, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
+                let (depth, nodes) = usable(shallow, nodes);
+                let ask = Ask { depth, nodes, ..ask };
+                let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
+                let (found, ties) = root.search(workers, cost)?;
+                cost = found;
+                open = is_last.then_some(ties);
+            }
+            if depth == 1 {
+                let stump = workers[0].solve(0, &Ask { depth, nodes, target: cost, ties: false, relaxed })?;
+                cost = stump.upper.min(cost);
+            }
+        }
+        let worker = &mut workers[0];
+        self.anytime.prove(cost as u64 + constant);
+        let mut shape = worker.canonical(0, (depth, nodes), cost, open)?;
+        if self.rank == Rank::ObjectiveThenNodes {
+            self.anytime.replace(shape.clone(), cost as u64 + constant);
+            // Algorithm 7 of MurTree.
+            let mut fewest = shape.n_nodes();
+            let mut reaches = |nodes: u64| -> Result<bool, Stop> {
+                let ask = Ask { depth, nodes, target: cost + 1, ties: false, relaxed };
+                Ok(worker.solve(0, &ask)?.upper == cost)
+            };
+            while fewest > 0 && reaches(fewest - 1)? {
+                fewest -= 1;
+            }
+            if fewest < shape.n_nodes() {
+                shape = worker.canonical(0, (depth, fewest), cost, None)?;
+            }
+        }
+        self.anytime.replace(shape, cost as u64 + constant);
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! The search of the root: workers that take the interval of least bound from a common heap.
+
+use std::collections::BinaryHeap;
+use std::sync::{Condvar, Mutex};
+
+use super::super::anytime::Anytime;
+use super::interval::Interval;
+use super::search::{Ask, Best, Search};
+use super::stump::Index;
+use crate::budget::Stop;
+use crate::threads::lock;
+
+/// What workers share.
+struct Shared {
+    heap: BinaryHeap<Interval>,
+    /// Cuts that were tried and may cost as much as the best tree.
+    ties: Vec<Interval>,
+    /// The bounds of the intervals being worked on.
+    active: Vec<i64>,
+    best: i64,
+    stop: Option<Stop>,
+}
+
+impl Shared {
+    /// No tree that was not found yet costs less, or less than the best.
+    fn bound(&self) -> i64 {
+        let waiting = self.heap.peek().map(|interval| interval.lower);
+        self.active.iter().copied().chain(waiting).min().unwrap_or(self.best).min(self.best)
+    }
+}
+
+/// A search of all instances.
+pub(super) struct Root<'a> {
+    pub(super) anytime: &'a Anytime<'a>,
+    /// What was taken away from all costs.
+    pub(super) constant: u64,
+    pub(super) ask: Ask,
+    /// Whether bounds of this search are bounds on all trees asked for.
+    pub(super) proves: bool,
+}
+
+impl Root<'_> {
+    /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked for.
+    pub(super) fn search<I: Index>(&self, workers: &mut [Search<I>], known: i64) -> Result<(i64, Vec<Interval>), Stop> {
+        let n_shares = Search::<I>::shares(self.ask.depth, self.ask.nodes).len();
+        let first = &mut workers[0];
+        first.stumps.clear();
+        let heap = (0..first.nodes.ground.columns.len()).map(|column| first.whole(column, n_shares)).collect();
+        let shared = Mutex::new(Shared { heap, ties: vec![], active: vec![], best: known, stop: None });
+        let wake = Condvar::new();
+        // Bounds of entries are kept by the worker that found them: trees of depth two are one worker's.
+        match workers {
+            [_, _, ..] if self.ask.depth > 2 => rayon::scope(|scope| {
+                for worker in workers {
+                    scope.spawn(|_| self.work(worker, &shared, &wake));
+                }
+            }),
+            _ => self.work(&mut workers[0], &shared, &wake),
+        }
+        let mut shared = shared.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(stop) = shared.stop {
+            return Err(stop);
+        }
+        let cost = shared.best;
+        let mut open = std::mem::take(&mut shared.ties);
+        open.extend(shared.heap);
+        open.retain(|interval| interval.lower <= cost);
+        Ok((cost, open))
+    }
+
+    fn work<I: Index>(&self, search: &mut Search<I>, shared: &Mutex<Shared>, wake: &Condvar) {
+        let mut state = lock(shared);
+        loop {
+            if state.stop.is_some() {
+                return;
+            }
+            let best = state.best;
+            let next = state.heap.peek().is_some_and(|interval| interval.lower < best);
+            let Some(interval) = (if next { state.heap.pop() } else { None }) else {
+                if state.active.is_empty() {
+                    wake.notify_all();
+                    return;
+                }
+                state = wake.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+                continue;
+            };
+            let lower = interval.lower;
+            state.active.push(lower);
+            drop(state);
+            let found = self.step(search, interval.clone(), best);
+            state = lock(shared);
+            let place = state.active.iter().position(|&other| other == lower).expect("it was put there");
+            state.active.swap_remove(place);
+            match found {
+                Err(stop) => {
+                    state.heap.push(interval);
+                    state.stop = Some(stop);
+                }
+                Ok((cost, new, tie)) => {
+                    state.best = state.best.min(cost);
+                    state.heap.extend(new);
+                    state.ties.extend(tie);
+                }
+            }
+            if self.proves {
+                self.anytime.prove(state.bound().max(0) as u64 + self.constant);
+            }
+            wake.notify_all();
+        }
+    }
+
+    /// Tries one cut. Returns what the best tree costs, and what is left to try.
+    #[allow(clippy::type_complexity)] // it is taken apart at once
+    fn step<I: Index>(
+        &self,
+        search: &mut Search<I>,
+        interval: Interval,
+        known: i64,
+    ) -> Result<(i64, impl Iterator<Item = Interval> + use<I>, Option<Interval>), Stop> {
+        let mut best = Best::leaf(known);
+        let tried = search.step(0, &self.ask, interval, &mut best)?;
+        if best.cost < known {
+            let shape = search.shape(0, &best, &self.ask)?;
+            self.anytime.offer(shape, best.cost as u64 + self.constant);
+        }
+        let (halves, itself) = tried.map_or(([None, None], None), |tried| (tried.halves, Some(tried.itself)));
+        let may_tie = |interval: &Interval| self.ask.ties && interval.lower <= best.cost;
+        Ok((best.cost, halves.into_iter().flatten(), itself.filter(may_tie)))
+    }
+}

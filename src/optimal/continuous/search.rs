@@ -1,0 +1,521 @@
+//! Branch and bound over intervals of cuts, of all columns at once, the least bound first.
+
+use std::collections::BinaryHeap;
+
+use smallvec::{SmallVec, smallvec};
+
+use super::super::rebuild::Shape;
+use super::super::simd::Isa;
+use super::depth_two::Stumps;
+use super::ground::Ground;
+use super::interval::{Costs, End, Interval, least};
+use super::node::{Nodes, Side};
+use super::stump::Index;
+use crate::budget::{Budget, Stop, Ticker};
+use crate::constraint::{shares, usable};
+
+/// What is asked of a node.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ask {
+    pub(super) depth: u32,
+    pub(super) nodes: u64,
+    /// Trees that cost as much or more are of no interest.
+    pub(super) target: i64,
+    /// Whether trees that cost as much as the best in hand are of interest.
+    pub(super) ties: bool,
+    /// Whether branches may have any number of cases. Bounds by nested sets hold for such trees only.
+    pub(super) relaxed: bool,
+}
+
+impl Ask {
+    /// What a tree has to undercut.
+    fn bar(&self, best: &Best) -> i64 {
+        self.target.min(best.cost + i64::from(self.ties))
+    }
+}
+
+/// What was found out about a node.
+#[derive(Debug)]
+pub(super) struct Solved {
+    /// No tree costs less, if that is less than the target; else none costs less than the target.
+    pub(super) lower: i64,
+    /// What the best tree in hand costs.
+    pub(super) upper: i64,
+    /// That tree, if it costs less than the target.
+    pub(super) shape: Option<Shape>,
+}
+
+/// The best tree of a node so far.
+#[derive(Debug)]
+pub(super) struct Best {
+    pub(super) cost: i64,
+    root: Option<Root>,
+}
+
+/// A root, and its branches as far as they are known.
+#[derive(Debug)]
+struct Root {
+    side: (usize, usize),
+    share: (u64, u64),
+    /// At depth two, the entries of the branches' stumps; `None` for a leaf.
+    entries: [Option<u32>; 2],
+    /// Above, the branches.
+    branches: Option<Box<[Shape; 2]>>,
+}
+
+impl Best {
+    pub(super) fn leaf(cost: i64) -> Self {
+        Best { cost, root: None }
+    }
+}
+
+/// A cut that was tried.
+pub(super) struct Tried {
+    pub(super) cut: usize,
+    /// No tree with this root costs less, if that is less than the bar.
+    pub(super) score: i64,
+    /// The best tree with this root in hand, and the share and costs of its branches.
+    pub(super) upper: i64,
+    pub(super) branches: ((u64, u64), (i64, i64)),
+    /// The cuts on its left and right that are still open.
+    pub(super) halves: [Option<Interval>; 2],
+    /// The cut itself.
+    pub(super) itself: Interval,
+}
+
+/// One worker's search.
+pub(super) struct Search<'g, I> {
+    pub(super) nodes: Nodes<'g, I>,
+    pub(super) stumps: Stumps,
+    pub(super) budget: &'g Budget,
+    ticker: Ticker<'g>,
+    classes: Vec<i64>,
+    pub(super) tried: u64,
+}
+
+impl<'g, I: Index> Search<'g, I> {
+    pub(super) fn new(ground: &'g Ground<I>, depth: u32, isa: Isa, budget: &'g Budget, bytes: u64) -> Self {
+        Search {
+            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / size_of::<I>() as u64 / 2) as usize),
+            stumps: Stumps::new(ground.n_entries(), isa),
+            budget,
+            ticker: Ticker::new(budget),
+            classes: Vec::new(),
+            tried: 0,
+        }
+    }
+
+    fn ground(&self) -> &'g Ground<I> {
+        self.nodes.ground
+    }
+
+    /// The shares of the nodes under a root, that of its left branch first.
+    pub(super) fn shares(depth: u32, nodes: u64) -> SmallVec<[(u64, u64); 2]> {
+        shares(depth, nodes, false).collect()
+    }
+
+    /// All cuts of a column.
+    pub(super) fn whole(&self, column: usize, shares: usize) -> Interval {
+        let end = || End { costs: smallvec![0; shares], stumps: self.stumps.trivial() };
+        // The last cut is known once the column is open.
+        let (lower, first, last) = (self.ground().penalty, 1, usize::MAX);
+        Interval { lower, column, first, last, left: end(), right: end() }
+    }
+
+    /// The best tree of a node, if one costs less than the target.
+    pub(super) fn solve(&mut self, level: usize, ask: &Ask) -> Result<Solved, Stop> {
+        let (depth, nodes) = usable(ask.depth, ask.nodes);
+        let ask = &Ask { depth, nodes, relaxed: ask.relaxed || self.ground().min_leaf <= 1, ..*ask };
+        let leaf = self.nodes.at(level).leaf();
+        let shape = |upper: i64| (upper < ask.target).then_some(Shape::Leaf);
+        if depth == 0 || leaf <= self.ground().penalty {
+            return Ok(Solved { lower: leaf, upper: leaf, shape: shape(leaf) });
+        }
+        if ask.target <= 0 {
+            return Ok(Solved { lower: 0, upper: leaf, shape: None });
+        }
+        if depth == 1 {
+            let (cost, stump) = self.best_stump(level, None, None, ask.relaxed)?;
+            let shape = (cost < ask.target).then(|| stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut)));
+            return Ok(Solved { lower: cost, upper: cost, shape });
+        }
+        if depth == 2 {
+            self.stumps.clear();
+        }
+        let mut best = Best::leaf(leaf);
+        let n_shares = Self::shares(depth, nodes).len();
+        let columns = 0..self.ground().columns.len();
+        let mut heap: BinaryHeap<Interval> = columns.map(|column| self.whole(column, n_shares)).collect();
+        while let Some(interval) = heap.pop() {
+            if interval.lower >= ask.bar(&best) {
+                break;
+            }
+            if let Some(tried) = self.step(level, ask, interval, &mut best)? {
+                heap.extend(tried.halves.into_iter().flatten());
+            }
+        }
+        let shape = match best.cost < ask.target {
+            true => Some(self.shape(level, &best, ask)?),
+            false => None,
+        };
+        Ok(Solved { lower: best.cost.min(ask.target), upper: best.cost, shape })
+    }
+
+    /// Tries the middle of an interval. `None` if it has no cut.
+    pub(super) fn step(
+        &mut self,
+        level: usize,
+        ask: &Ask,
+        mut interval: Interval,
+        best: &mut Best,
+    ) -> Result<Option<Tried>, Stop> {
+        self.budget.visit()?;
+        self.tried += 1;
+        let (column, ground) = (interval.column, self.ground());
+        self.nodes.open(level, column);
+        let opened = self.nodes.opened(level, column);
+        interval.last = interval.last.min(opened.last);
+        if !ask.relaxed {
+            let (first, last) = opened.admissible(ground.min_leaf);
+            (interval.first, interval.last) = (interval.first.max(first), interval.last.min(last));
+        }
+        if interval.first > interval.last {
+            return Ok(None);
+        }
+        let cut = opened.middle(interval.first, interval.last);
+        let (side, n_left) = (Side { column, cut: opened.ranks[cut], right: false }, opened.before[cut] as usize);
+        let mut classes = std::mem::take(&mut self.classes);
+        self.nodes.classes_left(level, column, cut, &mut classes);
+        let shares = Self::shares(ask.depth, ask.nodes);
+        let mut at = At { level, side, n: [n_left, self.nodes.at(level).n - n_left], classes, shares };
+        let costs = match ask.depth {
+            2 => self.try_stumps(&mut at, (ask, cut), &interval, best),
+            _ => self.try_branches(&mut at, (ask, cut), &interval, best),
+        };
+        self.classes = std::mem::take(&mut at.classes);
+        let Costed { left, right, upper, branches } = costs?;
+        let penalty = ground.penalty;
+        let score = penalty + least(&left, &right);
+        let bar = ask.bar(best);
+        let opened = self.nodes.opened(level, column);
+        let (before, after) = match score >= bar {
+            true => opened.beyond(cut, score - bar),
+            false => (cut - 1, cut + 1),
+        };
+        let mut halves = [None, None];
+        let no_stumps = Default::default();
+        if before != usize::MAX && before >= interval.first {
+            let lower = interval.lower.max(penalty + least(&interval.left.costs, &right));
+            if lower < bar {
+                let lost = opened.mass[cut] - opened.mass[interval.first];
+                let (mut on_left, mut on_right) = (no_stumps, no_stumps);
+                if ask.depth == 2 {
+                    on_left = self.stumps.derive(0, lost, self.cap(&at.shares, 0, &right, bar));
+                    on_right = self.stumps.derive(1, 0, self.cap(&at.shares, 1, &interval.left.costs, bar));
+                }
+                halves[0] = Some(Interval {
+                    lower,
+                    column,
+                    first: interval.first,
+                    last: before.min(interval.last),
+                    left: End { costs: interval.left.costs.clone(), stumps: on_left },
+                    right: End { costs: right.clone(), stumps: on_right },
+                });
+            }
+        }
+        if after <= interval.last {
+            let lower = interval.lower.max(penalty + least(&left, &interval.right.costs));
+            if lower < bar {
+                let opened = self.nodes.opened(level, column);
+                let lost = opened.mass[interval.last] - opened.mass[cut];
+                let (mut on_left, mut on_right) = (no_stumps, no_stumps);
+                if ask.depth == 2 {
+                    on_left = self.stumps.derive(0, 0, self.cap(&at.shares, 0, &interval.right.costs, bar));
+                    on_right = self.stumps.derive(1, lost, self.cap(&at.shares, 1, &left, bar));
+                }
+                halves[1] = Some(Interval {
+                    lower,
+                    column,
+                    first: after.max(interval.first),
+                    last: interval.last,
+                    left: End { costs: left.clone(), stumps: on_left },
+                    right: End { costs: interval.right.costs.clone(), stumps: on_right },
+                });
+            }
+        }
+        let itself = Interval {
+            lower: interval.lower.max(score),
+            column,
+            first: cut,
+            last: cut,
+            left: End { costs: left, stumps: interval.left.stumps },
+            right: End { costs: right, stumps: interval.right.stumps },
+        };
+        Ok(Some(Tried { cut, score, upper, branches, halves, itself }))
+    }
+
+    /// What a stump in one branch has to undercut, given what the other branch costs at least.
+    fn cap(&self, shares: &[(u64, u64)], branch: usize, other: &Costs, bar: i64) -> i64 {
+        let with_stump = |&(_, &(left, right)): &(usize, &(u64, u64))| [left, right][branch] == 1;
+        let least = shares.iter().enumerate().filter(with_stump).map(|(share, _)| other[share]).min();
+        bar - 2 * self.ground().penalty - least.unwrap_or(i64::MAX / 2)
+    }
+
+    /// Tries a cut with stumps as branches.
+    fn try_stumps(
+        &mut self,
+        at: &mut At<I>,
+        (ask, cut): (&Ask, usize),
+        interval: &Interval,
+        best: &mut Best,
+    ) -> Result<Costed, Stop> {
+        let (ground, penalty) = (self.ground(), self.ground().penalty);
+        let all = &self.nodes.at(at.level).classes;
+        let right: SmallVec<[i64; 8]> = all.iter().zip(&at.classes).map(|(all, left)| all - left).collect();
+        self.stumps.branches[0].set(&at.classes);
+        self.stumps.branches[1].set(&right);
+        let wanted = |branch: usize, end: &End| {
+            at.shares.iter().any(|&(left, right)| [left, right][branch] == 1).then_some(end.stumps)
+        };
+        let bounds = [wanted(0, &interval.left), wanted(1, &interval.right)];
+        let work = self.stumps.evaluate(&mut self.nodes, at.level, at.side, bounds);
+        self.ticker.tick(work / 8 + 200)?;
+        let branches = &self.stumps.branches;
+        let cost = |branch: usize, nodes: u64| match nodes {
+            0 => branches[branch].leaf,
+            _ => branches[branch].stump(penalty),
+        };
+        let costs = |branch: usize, end: &End| -> Costs {
+            let of = |(&(left, right), &bound): (&(u64, u64), &i64)| cost(branch, [left, right][branch]).max(bound);
+            at.shares.iter().zip(&end.costs).map(of).collect()
+        };
+        let (left, right) = (costs(0, &interval.left), costs(1, &interval.right));
+        let mut costed = Costed { upper: i64::MAX, branches: Default::default(), left, right };
+        if penalty + least(&costed.left, &costed.right) >= ask.bar(best) {
+            return Ok(costed);
+        }
+        let (leaves, stumps) = ([0, 1].map(|b| branches[b].leaf), [0, 1].map(|b| branches[b].entry));
+        // Below the bar no bound of an entry was left out that matters: the costs are those of trees.
+        for share in 0..at.shares.len() {
+            let nodes = at.shares[share];
+            let (mut costs, mut entries) = ((costed.left[share], costed.right[share]), stumps);
+            if penalty + costs.0 + costs.1 >= ask.bar(best) {
+                continue;
+            }
+            if !ask.relaxed {
+                let of = |search: &mut Self, right: bool, nodes: u64| -> Result<(i64, Option<u32>), Stop> {
+                    let branch = usize::from(right);
+                    if nodes == 0 {
+                        return Ok((leaves[branch], None));
+                    }
+                    let side = Side { right, ..at.side };
+                    let (cost, stump) = search.best_stump(at.level, Some(side), None, false)?;
+                    Ok((cost, stump.map(|(column, _)| (column * ground.pairs.len()) as u32)))
+                };
+                let found = [of(self, false, nodes.0)?, of(self, true, nodes.1)?];
+                (costs, entries) = ((found[0].0, found[1].0), found.map(|(_, entry)| entry));
+            }
+            let cost = penalty + costs.0 + costs.1;
+            if cost < costed.upper {
+                (costed.upper, costed.branches) = (cost, (nodes, costs));
+            }
+            if cost < best.cost {
+                let entry = |branch: usize, nodes: u64| entries[branch].filter(|_| nodes > 0);
+                let entries = [entry(0, nodes.0), entry(1, nodes.1)];
+                let root = Root { side: (at.side.column, cut), share: nodes, entries, branches: None };
+                *best = Best { cost, root: Some(root) };
+            }
+        }
+        Ok(costed)
+    }
+
+    /// Tries a cut with deeper branches.
+    fn try_branches(
+        &mut self,
+        at: &mut At<I>,
+        (ask, cut): (&Ask, usize),
+        interval: &Interval,
+        best: &mut Best,
+    ) -> Result<Costed, Stop> {
+        let (penalty, relaxed) = (self.ground().penalty, ask.relaxed);
+        let (mut left, mut right) = (interval.left.costs.clone(), interval.right.costs.clone());
+        let mut costed =
+            Costed { upper: i64::MAX, branches: Default::default(), left: smallvec![], right: smallvec![] };
+        for share in 0..at.shares.len() {
+            let nodes = at.shares[share];
+            let bar = ask.bar(best);
+            // Bounds from both ends: where these do not allow it, no cut of the interval does.
+            if penalty + left[share] + right[share] >= bar {
+                continue;
+            }
+            let below = |other: i64| bar - penalty - other;
+            let ask = |nodes: u64, target: i64| Ask { depth: ask.depth - 1, nodes, target, ties: false, relaxed: true };
+            let on_left = self.solve_branch(at, false, &ask(nodes.0, below(interval.right.costs[share])))?;
+            let on_right = self.solve_branch(at, true, &ask(nodes.1, below(interval.left.costs[share])))?;
+            left[share] = left[share].max(on_left.lower);
+            right[share] = right[share].max(on_right.lower);
+            let (mut found, mut costs) = ([on_left, on_right], (0, 0));
+            if !relaxed {
+                if penalty + left[share] + right[share] >= bar {
+                    continue;
+                }
+                let restricted = |nodes: u64, target: i64| Ask { relaxed: false, ..ask(nodes, target) };
+                let on_left = self.solve_branch(at, false, &restricted(nodes.0, below(right[share])))?;
+                if penalty + on_left.lower + right[share] >= bar {
+                    continue;
+                }
+                let on_right = self.solve_branch(at, true, &restricted(nodes.1, below(on_left.lower)))?;
+                found = [on_left, on_right];
+            }
+            (costs.0, costs.1) = (found[0].upper, found[1].upper);
+            let cost = penalty + costs.0 + costs.1;
+            if cost < costed.upper {
+                (costed.upper, costed.branches) = (cost, (nodes, costs));
+            }
+            if let (true, [Some(on_left), Some(on_right)]) = (cost < best.cost, found.map(|of| of.shape)) {
+                let branches = Some(Box::new([on_left, on_right]));
+                let root = Root { side: (at.side.column, cut), share: nodes, entries: [None, None], branches };
+                *best = Best { cost, root: Some(root) };
+            }
+        }
+        (costed.left, costed.right) = (left, right);
+        Ok(costed)
+    }
+
+    fn solve_branch(&mut self, at: &At<I>, right: bool, ask: &Ask) -> Result<Solved, Stop> {
+        self.descend(at.level, Side { right, ..at.side }, at.n[usize::from(right)], &at.classes);
+        self.solve(at.level + 1, ask)
+    }
+
+    /// Goes to one side of a cut, given the masses of classes on its left.
+    pub(super) fn descend(&mut self, level: usize, side: Side<I>, n: usize, classes_left: &[i64]) {
+        let all = &self.nodes.at(level).classes;
+        let classes: SmallVec<[i64; 8]> = match side.right {
+            true => all.iter().zip(classes_left).map(|(all, left)| all - left).collect(),
+            false => classes_left.into(),
+        };
+        self.nodes.descend(level, side, n, &classes);
+    }
+
+    /// Goes to one side of a cut of an open column.
+    pub(super) fn descend_to(&mut self, level: usize, column: usize, cut: usize, right: bool) {
+        self.nodes.open(level, column);
+        let mut classes = Vec::new();
+        self.nodes.classes_left(level, column, cut, &mut classes);
+        let opened = self.nodes.opened(level, column);
+        let (rank, left) = (opened.ranks[cut], opened.before[cut] as usize);
+        let n = if right { self.nodes.at(level).n - left } else { left };
+        self.descend(level, Side { column, cut: rank, right }, n, &classes);
+    }
+
+    /// The tree of the best root.
+    pub(super) fn shape(&mut self, level: usize, best: &Best, ask: &Ask) -> Result<Shape, Stop> {
+        let Some(Root { side: (column, cut), entries, branches, .. }) = &best.root else { return Ok(Shape::Leaf) };
+        if let Some(branches) = branches {
+            return Ok(self.split(level, *column, *cut, (**branches).clone()));
+        }
+        let mut shapes = [Shape::Leaf, Shape::Leaf];
+        for (branch, entry) in entries.iter().enumerate() {
+            let Some(entry) = entry else { continue };
+            let of = *entry as usize / self.ground().pairs.len().max(1);
+            let side = Side { column: *column, cut: self.nodes.opened(level, *column).ranks[*cut], right: branch == 1 };
+            let (_, stump) = self.best_stump(level, Some(side), Some(of), ask.relaxed)?;
+            shapes[branch] = stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut));
+        }
+        Ok(self.split(level, *column, *cut, shapes))
+    }
+
+    /// A root at a cut of a node, over its left and right branch.
+    pub(super) fn split(&self, level: usize, column: usize, cut: usize, branches: [Shape; 2]) -> Shape {
+        let opened = self.nodes.opened(level, column);
+        self.root(column, opened.ranks[cut - 1].get(), branches)
+    }
+
+    pub(super) fn stump_shape(&self, (column, rank): (usize, usize)) -> Shape {
+        self.root(column, rank, [Shape::Leaf, Shape::Leaf])
+    }
+
+    /// A root that has ranks up to this one on its left.
+    fn root(&self, column: usize, rank: usize, [left, right]: [Shape; 2]) -> Shape {
+        let of = &self.ground().columns[column];
+        let passing_first = if of.passes_left(rank) { [left, right] } else { [right, left] };
+        Shape::Split(of.first_test + rank as u32, Box::new(passing_first))
+    }
+
+    /// The first stump of least cost on one side of a cut of a node, or on the whole node, on one column or on any; `None`
+    /// if a leaf costs no more. O(columns x instances x classes).
+    pub(super) fn best_stump(
+        &mut self,
+        level: usize,
+        side: Option<Side<I>>,
+        only: Option<usize>,
+        relaxed: bool,
+    ) -> Result<(i64, Option<(usize, usize)>), Stop> {
+        let ground = self.ground();
+        let columns = only.map_or(0..ground.columns.len(), |column| column..column + 1);
+        let mut best: Option<(i64, Option<(usize, usize)>)> = None;
+        let (mut left, mut right) = (vec![0i64; ground.n_classes], vec![0i64; ground.n_classes]);
+        let members: Option<&[I]> = side.map(|side| &ground.columns[side.column].ranks[..]);
+        let has = |instance: I| match (side, members) {
+            (Some(side), Some(ranks)) => side.has(ranks[instance.get()]),
+            _ => true,
+        };
+        let cost = |masses: &[i64]| masses.iter().sum::<i64>() - masses.iter().max().copied().unwrap_or(0);
+        for column in columns {
+            self.nodes.order(level, column);
+            let order = self.nodes.ordered(level, column);
+            let ranks = &ground.columns[column].ranks;
+            left.fill(0);
+            right.fill(0);
+            let (mut cases_left, mut cases) = (0u64, 0u64);
+            for &instance in order.iter().filter(|&&instance| has(instance)) {
+                right[ground.classes[instance.get()] as usize] += ground.masses[instance.get()];
+                cases += ground.cases.get(instance.get()).copied().unwrap_or(1);
+            }
+            let (least, _) = best.get_or_insert((cost(&right), None));
+            let mut least = *least;
+            let mut last: Option<usize> = None;
+            for &instance in order.iter().filter(|&&instance| has(instance)) {
+                let instance = instance.get();
+                let rank = ranks[instance].get();
+                if let Some(last) = last.filter(|&last| last != rank && ground.offers(column, last)) {
+                    let enough = |cases: u64| relaxed || cases >= ground.min_leaf;
+                    if enough(cases_left) && enough(cases - cases_left) {
+                        let found = ground.penalty + cost(&left) + cost(&right);
+                        if found < least {
+                            least = found;
+                            best = Some((found, Some((column, last))));
+                        }
+                    }
+                }
+                let (class, mass) = (ground.classes[instance] as usize, ground.masses[instance]);
+                left[class] += mass;
+                right[class] -= mass;
+                cases_left += ground.cases.get(instance).copied().unwrap_or(1);
+                last = Some(rank);
+            }
+            let work = order.len();
+            self.ticker.tick(3 * work)?;
+        }
+        Ok(best.unwrap_or((self.nodes.at(level).leaf(), None)))
+    }
+}
+
+/// A cut that is being tried.
+struct At<I> {
+    level: usize,
+    side: Side<I>,
+    /// Instances on either side.
+    n: [usize; 2],
+    /// Masses of classes on its left.
+    classes: Vec<i64>,
+    shares: SmallVec<[(u64, u64); 2]>,
+}
+
+/// What a cut costs.
+struct Costed {
+    left: Costs,
+    right: Costs,
+    upper: i64,
+    branches: ((u64, u64), (i64, i64)),
+}
