@@ -27,20 +27,30 @@ impl<I> Column<I> {
     }
 }
 
+/// How many columns' ranks stand side by side.
+pub(super) const GROUP: usize = 4;
+
 /// Patterns, taken apart by class.
 ///
 /// **Cancellation.** The least of a pattern's class masses costs the same in whatever leaf the pattern ends: that much of
 /// all classes is taken away, and classes - 1 times it is a constant of all trees. Where `min_leaf` matters nothing is
 /// cancelled, since cases have to be counted. A pattern of which nothing is left keeps an instance of mass 0: a split that
 /// tells only such patterns apart is a split.
+///
+/// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
+/// looked up then.
 pub(super) struct Ground<I> {
     pub(super) columns: Vec<Column<I>>,
+    /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
+    pub(super) groups: Vec<Vec<[I; GROUP]>>,
     pub(super) n: usize,
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
-    /// One per instance.
-    pub(super) classes: Vec<u32>,
-    pub(super) masses: Vec<i64>,
+    /// One per instance, and one more.
+    pub(super) classes: Vec<u16>,
+    /// Whether all masses are 1.
+    pub(super) unit: bool,
+    masses: Vec<i64>,
     /// How many cases an instance stands for; empty where that does not matter.
     pub(super) cases: Vec<u64>,
     /// The pairs of classes, and for each column and pair whether instances of both have equal ranks, or ranks between
@@ -84,7 +94,7 @@ impl<I: Index> Ground<I> {
             for (place, &(class, mass)) in all.iter().enumerate() {
                 if mass > least || counts_of.is_some() {
                     patterns.push(pattern);
-                    classes.push(code_of[class as usize].unwrap_or(0));
+                    classes.push(code_of[class as usize].unwrap_or(0u16));
                     masses.push((mass - least) as i64);
                     cases.extend(counts_of.as_ref().map(|counts| counts.of(pattern)[place].1));
                 }
@@ -95,8 +105,18 @@ impl<I: Index> Ground<I> {
                 masses.push(0);
             }
         }
+        let (all, many) = (masses.len() as i64, masses.iter().map(|&mass| mass.max(1)).sum::<i64>());
+        if cases.is_empty() && many < all + all / 4 && masses.iter().all(|&mass| mass > 0) {
+            let times = |of: usize| std::iter::repeat_n(of, masses[of] as usize);
+            let of: Vec<usize> = (0..masses.len()).flat_map(times).collect();
+            patterns = of.iter().map(|&of| patterns[of]).collect();
+            classes = of.iter().map(|&of| classes[of]).collect();
+            masses = vec![1; of.len()];
+        }
         ticker.tick(20 * patterns.len())?;
         let n = patterns.len();
+        // The instance that fills up lanes.
+        classes.push(0);
         let mut first_test = 0;
         let mut columns = Vec::with_capacity(table.columns.len());
         for column in &table.columns {
@@ -117,14 +137,22 @@ impl<I: Index> Ground<I> {
             first_test += n_cuts as u32;
             ticker.tick(6 * n)?;
         }
+        let side_by_side = |columns: &[Column<I>]| -> Vec<[I; GROUP]> {
+            let of = |i: usize| std::array::from_fn(|k| columns.get(k).map_or(I::of(0), |column| column.ranks[i]));
+            (0..=n).map(of).collect()
+        };
+        let groups = columns.chunks(GROUP).map(side_by_side).collect();
+        ticker.tick(4 * n * columns.len())?;
         let pairs: Vec<(u32, u32)> =
             (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
         let mut ground = Ground {
             columns,
+            groups,
             n,
             n_classes,
             classes,
-            masses,
+            unit: masses.iter().all(|&mass| mass == 1),
+            masses: [masses, vec![0]].concat(),
             cases,
             pairs,
             mixed: Vec::new(),
@@ -138,6 +166,40 @@ impl<I: Index> Ground<I> {
             ticker.tick(4 * n)?;
         }
         Ok(ground)
+    }
+
+    /// The mass of an instance.
+    #[inline(always)]
+    pub(super) fn mass(&self, instance: usize) -> i64 {
+        if self.unit { 1 } else { self.masses[instance] }
+    }
+
+    /// The mass of each class among the first 0, `every`, 2 x `every`, ... of some instances.
+    pub(super) fn class_sums(&self, instances: &[I], every: usize, sums: &mut Vec<i64>) {
+        sums.clear();
+        let of = |instance: I| (usize::from(self.classes[instance.get()]), self.mass(instance.get()));
+        if self.n_classes == 2 {
+            let (mut both, mut second) = (0, 0);
+            for block in instances.chunks(every) {
+                sums.extend([both, second]);
+                for &instance in block {
+                    let (class, mass) = of(instance);
+                    both += mass;
+                    second += mass * class as i64;
+                }
+            }
+            // What stands first is of both.
+            sums.as_chunks_mut::<2>().0.iter_mut().for_each(|[both, second]| *both -= *second);
+            return;
+        }
+        let mut now = vec![0; self.n_classes];
+        for block in instances.chunks(every) {
+            sums.extend_from_slice(&now);
+            for &instance in block {
+                let (class, mass) = of(instance);
+                now[class] += mass;
+            }
+        }
     }
 
     /// Whether there is a test between a rank of a column and the next.
@@ -161,7 +223,7 @@ impl<I: Index> Ground<I> {
             let mut end = start;
             seen.clear();
             while end < self.n && joined(end) {
-                let class = self.classes[of.order[end].get()];
+                let class = u32::from(self.classes[of.order[end].get()]);
                 if !seen.contains(&class) {
                     for &other in &seen {
                         mixed[self.pair(class, other)] = true;

@@ -42,8 +42,9 @@ pub(super) fn search(
     stats: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, |row| run.units.mass(run.data, row));
+    // As units they may be a quarter more.
     let n = masses.n_entries();
-    match n < u16::MOST {
+    match n + n / 4 < u16::MOST {
         true => with_index::<u16>(run, table, stats),
         false => with_index::<u32>(run, table, stats),
     }
@@ -100,6 +101,7 @@ impl Whole<'_> {
                 let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
                 let (found, ties) = root.search(workers, cost)?;
                 cost = found;
+                if std::env::var("PH").is_ok() { eprintln!("depth {shallow} tried {} scans {} open {} t {:.4}", workers[0].tried, workers[0].stumps.scans, ties.len(), workers[0].budget.seconds()); }
                 open = is_last.then_some(ties);
             }
             if depth == 1 {
@@ -110,6 +112,7 @@ impl Whole<'_> {
         let worker = &mut workers[0];
         self.anytime.prove(cost as u64 + constant);
         let mut shape = worker.canonical(0, (depth, nodes), cost, open)?;
+        if std::env::var("PH").is_ok() { eprintln!("canonical tried {} scans {} t {:.4}", worker.tried, worker.stumps.scans, worker.budget.seconds()); }
         if self.rank == Rank::ObjectiveThenNodes {
             self.anytime.replace(shape.clone(), cost as u64 + constant);
             // Algorithm 7 of MurTree.

@@ -1,8 +1,9 @@
 //! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only when
 //! it is first looked at.
 
-use super::ground::Ground;
-use super::stump::{Index, Steps, laid_length, places};
+use super::super::simd::LANES;
+use super::ground::{GROUP, Ground};
+use super::stump::{Index, Steps, lay, part_length};
 
 /// The side of a cut that a node has of its parent.
 #[derive(Debug, Clone, Copy)]
@@ -74,6 +75,8 @@ impl<I> Opened<I> {
 #[derive(Debug, Default)]
 pub(super) struct List<I> {
     rows: Vec<I>,
+    /// Their ranks in the column itself, where ties matter.
+    own: Vec<I>,
     pub(super) steps: Steps,
 }
 
@@ -94,7 +97,7 @@ pub(super) struct Node<I> {
     along: Vec<I>,
     along_at: Vec<Lazy<usize>>,
     along_epoch: u64,
-    scratch: (Vec<I>, Vec<i64>, Vec<bool>),
+    scratch: Vec<I>,
 }
 
 impl<I: Index> Node<I> {
@@ -112,7 +115,7 @@ impl<I: Index> Node<I> {
             along: vec![],
             along_at: vec![],
             along_epoch: 0,
-            scratch: Default::default(),
+            scratch: vec![],
         }
     }
 
@@ -138,7 +141,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         let root = &mut nodes[0];
         root.n = ground.n;
         root.classes = vec![0; ground.n_classes];
-        ground.classes.iter().zip(&ground.masses).for_each(|(&class, &mass)| root.classes[class as usize] += mass);
+        (0..ground.n).for_each(|i| root.classes[usize::from(ground.classes[i])] += ground.mass(i));
         root.mass = root.classes.iter().sum();
         for node in &mut nodes {
             node.orders.resize_with(ground.columns.len(), || Lazy { epoch: 0, value: vec![] });
@@ -214,42 +217,33 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.order(level, column);
         let mut opened = std::mem::take(&mut self.nodes[level].opened[column].value);
         let Opened { ranks, before, mass, cases, classes, last } = &mut opened;
-        ranks.clear();
-        before.clear();
-        mass.clear();
-        cases.clear();
-        classes.clear();
         let ground = self.ground;
         let of = &ground.columns[column].ranks[..];
-        let mut sums = vec![0i64; ground.n_classes];
-        let (mut sum, mut sum_of_cases) = (0, 0);
-        let counts = !ground.cases.is_empty();
         let order = self.ordered(level, column);
-        for (i, &instance) in order.iter().enumerate() {
-            let instance = instance.get();
-            if i % Opened::<I>::EVERY == 0 {
-                classes.extend_from_slice(&sums);
-            }
-            let rank = of[instance];
-            if ranks.last() != Some(&rank) {
-                ranks.push(rank);
-                before.push(i as u32);
-                mass.push(sum);
-                if counts {
-                    cases.push(sum_of_cases);
-                }
-            }
-            if counts {
-                sum_of_cases += ground.cases[instance];
-            }
-            sum += ground.masses[instance];
-            sums[ground.classes[instance] as usize] += ground.masses[instance];
+        // Each rank is written at its place, again and again while it is the same: when it changes cannot be foreseen.
+        ranks.resize(order.len(), I::of(0));
+        before.resize(order.len() + 1, 0);
+        let (mut place, mut previous) = (0, of[order[0].get()]);
+        for (i, &instance) in (1..).zip(order) {
+            let rank = of[instance.get()];
+            place += usize::from(rank != previous);
+            previous = rank;
+            ranks[place] = rank;
+            before[place + 1] = i;
         }
-        before.push(order.len() as u32);
-        mass.push(sum);
-        if counts {
-            cases.push(sum_of_cases);
+        ranks.truncate(place + 1);
+        before.truncate(place + 2);
+        mass.clear();
+        cases.clear();
+        if ground.unit {
+            mass.extend(before.iter().map(|&before| i64::from(before)));
+        } else {
+            sums_before(before, mass, |place| ground.mass(order[place].get()));
         }
+        if !ground.cases.is_empty() {
+            sums_before(before, cases, |place| ground.cases[order[place].get()]);
+        }
+        ground.class_sums(order, Opened::<I>::EVERY, classes);
         let n = ranks.len();
         *last = n.saturating_sub(1);
         if n > 1 && !ground.offers(column, ranks[n - 2].get()) {
@@ -267,7 +261,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         classes.clear();
         classes.extend_from_slice(&opened.classes[block * n..(block + 1) * n]);
         for &instance in &self.ordered(level, column)[block * Opened::<I>::EVERY..place] {
-            classes[self.ground.classes[instance.get()] as usize] += self.ground.masses[instance.get()];
+            classes[usize::from(self.ground.classes[instance.get()])] += self.ground.mass(instance.get());
         }
     }
 
@@ -286,7 +280,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.order(level, column);
         self.group(level, column);
         let mut list = std::mem::take(&mut self.nodes[level].lists[entry].value);
-        let (mut members, mut steps, mut ties) = std::mem::take(&mut self.nodes[level].scratch);
+        let mut members = std::mem::take(&mut self.nodes[level].scratch);
         members.clear();
         match ground.n_classes {
             2 => members.extend_from_slice(self.ordered(level, column)),
@@ -296,28 +290,41 @@ impl<'g, I: Index> Nodes<'g, I> {
                 merge(a, b, self.ordered(level, column), &mut members);
             }
         }
-        steps.clear();
-        steps.extend(members.iter().map(|&instance| {
-            let mass = ground.masses[instance.get()];
-            if ground.classes[instance.get()] == pair.0 { mass } else { -mass }
-        }));
-        ties.clear();
-        if ground.mixed[entry] {
+        let length = part_length(members.len()).max(1);
+        let most = match ground.unit {
+            true => length as i64,
+            false => {
+                let mass = |part: &[I]| part.iter().map(|&instance| ground.mass(instance.get())).sum();
+                members.chunks(length).map(mass).max().unwrap_or(0)
+            }
+        };
+        lay(&mut list.rows, &members, I::of(ground.n));
+        let step = |k: usize| {
+            let instance = list.rows[k].get();
+            let mass = ground.mass(instance);
+            if u32::from(ground.classes[instance]) == pair.0 { mass } else { -mass }
+        };
+        if !ground.mixed[entry] {
+            list.steps.lay(members.len(), most, step, None::<fn(usize) -> bool>);
+        } else {
             let ranks = &ground.columns[column].ranks;
-            let rank = |instance: I| ranks[instance.get()].get();
-            let tied = |pair: &[I]| {
-                let (this, next) = (rank(pair[0]), rank(pair[1]));
-                this == next || (next == this + 1 && !ground.offers(column, this))
+            let own = &mut list.own;
+            own.clear();
+            own.extend(list.rows.iter().map(|row| ranks[row.get()]));
+            let last = I::of(ground.columns[column].n_cuts);
+            let length = own.len();
+            let tie = |place: usize| {
+                // The next in order is in the next line, or at the start of the next part; the last has none, nor has one
+                // before a filler.
+                let next = if place + LANES < length { place + LANES } else { place + LANES + 1 - length };
+                place + 1 < length
+                    && (own[place] == own[next] || own[place] >= last)
+                    && list.rows[next].get() != ground.n
             };
-            ties.extend(members.windows(2).map(tied));
-            ties.resize(members.len(), false);
+            list.steps.lay(members.len(), most, step, Some(tie));
         }
-        list.steps.lay(&steps, &ties);
-        list.rows.clear();
-        list.rows.resize(laid_length(members.len()), I::of(ground.n));
-        places(members.len()).zip(&members).for_each(|(place, &instance)| list.rows[place] = instance);
         self.nodes[level].lists[entry].value = list;
-        self.nodes[level].scratch = (members, steps, ties);
+        self.nodes[level].scratch = members;
     }
 
     /// The places of each class in the order of a column, where there are more than two.
@@ -330,44 +337,79 @@ impl<'g, I: Index> Nodes<'g, I> {
         places.resize_with(self.ground.n_classes, Vec::new);
         places.iter_mut().for_each(Vec::clear);
         for (place, &instance) in self.ordered(level, column).iter().enumerate() {
-            places[self.ground.classes[instance.get()] as usize].push(I::of(place));
+            places[usize::from(self.ground.classes[instance.get()])].push(I::of(place));
         }
         self.nodes[level].by_class[column].value = places;
     }
 
-    /// The list of an entry, and the ranks of a column along it. O(instances), once per node.
+    /// The list of an entry, and the ranks of a column along it. O(instances), once per node and group of columns.
     pub(super) fn along(&mut self, level: usize, column: usize, entry: usize) -> (&List<I>, &[I]) {
         self.lay(level, entry);
         let (ground, n_entries) = (self.ground, self.ground.n_entries());
         let node = &mut self.nodes[level];
         if node.along_at.is_empty() {
-            node.along_at.resize_with(ground.columns.len() * n_entries, Default::default);
+            node.along_at.resize_with(ground.groups.len() * n_entries, Default::default);
         }
-        let length = node.lists[entry].value.rows.len();
-        let at = column * n_entries + entry;
+        let (list, group) = (&node.lists[entry].value, column / GROUP);
+        let length = list.rows.len();
+        let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
-            if node.along.len() + length > self.most_along && !node.along.is_empty() {
+            let columns = (ground.columns.len() - group * GROUP).min(GROUP);
+            if node.along.len() + columns * length > self.most_along && !node.along.is_empty() {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
                 node.along.clear();
             }
-            node.along_at[at] = Lazy { epoch: node.along_epoch, value: node.along.len() };
-            let ranks = &ground.columns[column].ranks[..];
-            node.along.extend(node.lists[entry].value.rows.iter().map(|&row| ranks[row.get()]));
+            let start = node.along.len();
+            node.along_at[at] = Lazy { epoch: node.along_epoch, value: start };
+            node.along.resize(start + columns * length, I::of(0));
+            let (ranks, to) = (&ground.groups[group][..], &mut node.along[start..]);
+            match columns {
+                1 => look_up::<I, 1>(ranks, &list.rows, to),
+                2 => look_up::<I, 2>(ranks, &list.rows, to),
+                3 => look_up::<I, 3>(ranks, &list.rows, to),
+                _ => look_up::<I, GROUP>(ranks, &list.rows, to),
+            }
         }
-        let start = node.along_at[at].value;
+        let start = node.along_at[at].value + column % GROUP * length;
         (&node.lists[entry].value, &node.along[start..start + length])
+    }
+}
+
+/// Writes the first `N` ranks of each row, those of one column after those of another.
+fn look_up<I: Index, const N: usize>(ranks: &[[I; GROUP]], rows: &[I], to: &mut [I]) {
+    let mut columns = to.chunks_exact_mut(rows.len());
+    let columns: [&mut [I]; N] = std::array::from_fn(|_| columns.next().expect("there is room for so many"));
+    for (i, row) in rows.iter().enumerate() {
+        let all = ranks[row.get()];
+        for k in 0..N {
+            columns[k][i] = all[k];
+        }
+    }
+}
+
+/// What is before each of these places, summed up.
+fn sums_before<T: Copy + Default + std::ops::AddAssign>(before: &[u32], sums: &mut Vec<T>, of: impl Fn(usize) -> T) {
+    let mut sum = T::default();
+    sums.push(sum);
+    for pair in before.windows(2) {
+        (pair[0]..pair[1]).for_each(|place| sum += of(place as usize));
+        sums.push(sum);
     }
 }
 
 /// The members of an order at two ascending lists of places, in order.
 fn merge<I: Index>(a: &[I], b: &[I], order: &[I], members: &mut Vec<I>) {
+    members.resize(a.len() + b.len(), I::of(0));
     let (mut i, mut j) = (0, 0);
-    while i < a.len() && j < b.len() {
-        let first = a[i] < b[j];
-        members.push(order[if first { a[i] } else { b[j] }.get()]);
-        i += usize::from(first);
-        j += usize::from(!first);
+    // Which list is next cannot be foreseen.
+    while let (Some(&first), Some(&second)) = (a.get(i), b.get(j)) {
+        let is_first = first < second;
+        members[i + j] = if is_first { first } else { second };
+        i += usize::from(is_first);
+        j += usize::from(!is_first);
     }
-    members.extend(a[i..].iter().chain(&b[j..]).map(|place| order[place.get()]));
+    let rest = if i < a.len() { &a[i..] } else { &b[j..] };
+    members[i + j..].copy_from_slice(rest);
+    members.iter_mut().for_each(|place| *place = order[place.get()]);
 }

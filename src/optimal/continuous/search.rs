@@ -56,7 +56,6 @@ pub(super) struct Best {
 #[derive(Debug)]
 struct Root {
     side: (usize, usize),
-    share: (u64, u64),
     /// At depth two, the entries of the branches' stumps; `None` for a leaf.
     entries: [Option<u32>; 2],
     /// Above, the branches.
@@ -72,8 +71,6 @@ impl Best {
 /// A cut that was tried.
 pub(super) struct Tried {
     pub(super) cut: usize,
-    /// No tree with this root costs less, if that is less than the bar.
-    pub(super) score: i64,
     /// The best tree with this root in hand, and the share and costs of its branches.
     pub(super) upper: i64,
     pub(super) branches: ((u64, u64), (i64, i64)),
@@ -251,7 +248,7 @@ impl<'g, I: Index> Search<'g, I> {
             left: End { costs: left, stumps: interval.left.stumps },
             right: End { costs: right, stumps: interval.right.stumps },
         };
-        Ok(Some(Tried { cut, score, upper, branches, halves, itself }))
+        Ok(Some(Tried { cut, upper, branches, halves, itself }))
     }
 
     /// What a stump in one branch has to undercut, given what the other branch costs at least.
@@ -322,7 +319,7 @@ impl<'g, I: Index> Search<'g, I> {
             if cost < best.cost {
                 let entry = |branch: usize, nodes: u64| entries[branch].filter(|_| nodes > 0);
                 let entries = [entry(0, nodes.0), entry(1, nodes.1)];
-                let root = Root { side: (at.side.column, cut), share: nodes, entries, branches: None };
+                let root = Root { side: (at.side.column, cut), entries, branches: None };
                 *best = Best { cost, root: Some(root) };
             }
         }
@@ -374,7 +371,7 @@ impl<'g, I: Index> Search<'g, I> {
             }
             if let (true, [Some(on_left), Some(on_right)]) = (cost < best.cost, found.map(|of| of.shape)) {
                 let branches = Some(Box::new([on_left, on_right]));
-                let root = Root { side: (at.side.column, cut), share: nodes, entries: [None, None], branches };
+                let root = Root { side: (at.side.column, cut), entries: [None, None], branches };
                 *best = Best { cost, root: Some(root) };
             }
         }
@@ -452,50 +449,49 @@ impl<'g, I: Index> Search<'g, I> {
         relaxed: bool,
     ) -> Result<(i64, Option<(usize, usize)>), Stop> {
         let ground = self.ground();
-        let columns = only.map_or(0..ground.columns.len(), |column| column..column + 1);
+        let n_columns = ground.columns.len();
+        if n_columns == 0 {
+            return Ok((self.nodes.at(level).leaf(), None));
+        }
+        let side = side.map(|side| (side, &ground.columns[side.column].ranks[..]));
+        let has = |instance: I| side.is_none_or(|(side, ranks)| side.has(ranks[instance.get()]));
+        let cases_of = |instance: I| ground.cases.get(instance.get()).copied().unwrap_or(1);
+        let mut all: SmallVec<[i64; 8]> = smallvec![0; ground.n_classes];
+        let (mut mass, mut cases) = (0, 0);
         let mut best: Option<(i64, Option<(usize, usize)>)> = None;
-        let (mut left, mut right) = (vec![0i64; ground.n_classes], vec![0i64; ground.n_classes]);
-        let members: Option<&[I]> = side.map(|side| &ground.columns[side.column].ranks[..]);
-        let has = |instance: I| match (side, members) {
-            (Some(side), Some(ranks)) => side.has(ranks[instance.get()]),
-            _ => true,
-        };
-        let cost = |masses: &[i64]| masses.iter().sum::<i64>() - masses.iter().max().copied().unwrap_or(0);
-        for column in columns {
+        for column in only.map_or(0..n_columns, |column| column..column + 1) {
             self.nodes.order(level, column);
             let order = self.nodes.ordered(level, column);
-            let ranks = &ground.columns[column].ranks;
-            left.fill(0);
-            right.fill(0);
-            let (mut cases_left, mut cases) = (0u64, 0u64);
-            for &instance in order.iter().filter(|&&instance| has(instance)) {
-                right[ground.classes[instance.get()] as usize] += ground.masses[instance.get()];
-                cases += ground.cases.get(instance.get()).copied().unwrap_or(1);
+            self.ticker.tick(3 * order.len())?;
+            if best.is_none() {
+                // The same for all columns.
+                for &instance in order.iter().filter(|&&instance| has(instance)) {
+                    all[usize::from(ground.classes[instance.get()])] += ground.mass(instance.get());
+                    cases += cases_of(instance);
+                }
+                mass = all.iter().sum();
+                best = Some((mass - all.iter().max().copied().unwrap_or(0), None));
             }
-            let (least, _) = best.get_or_insert((cost(&right), None));
-            let mut least = *least;
-            let mut last: Option<usize> = None;
+            let (mut least, mut found) = best.unwrap_or((i64::MAX, None));
+            let (mut left, mut right): (SmallVec<[i64; 8]>, _) = (smallvec![0; ground.n_classes], all.clone());
+            let (ranks, mut cases_left, mut last) = (&ground.columns[column].ranks[..], 0, None::<I>);
             for &instance in order.iter().filter(|&&instance| has(instance)) {
-                let instance = instance.get();
-                let rank = ranks[instance].get();
-                if let Some(last) = last.filter(|&last| last != rank && ground.offers(column, last)) {
+                let rank = ranks[instance.get()];
+                if let Some(last) = last.filter(|&last| last != rank && ground.offers(column, last.get())) {
                     let enough = |cases: u64| relaxed || cases >= ground.min_leaf;
-                    if enough(cases_left) && enough(cases - cases_left) {
-                        let found = ground.penalty + cost(&left) + cost(&right);
-                        if found < least {
-                            least = found;
-                            best = Some((found, Some((column, last))));
-                        }
+                    let most = |masses: &[i64]| masses.iter().fold(0, |most, &mass| most.max(mass));
+                    let cost = ground.penalty + mass - most(&left) - most(&right);
+                    if cost < least && enough(cases_left) && enough(cases - cases_left) {
+                        (least, found) = (cost, Some((column, last.get())));
                     }
                 }
-                let (class, mass) = (ground.classes[instance] as usize, ground.masses[instance]);
+                let (class, mass) = (usize::from(ground.classes[instance.get()]), ground.mass(instance.get()));
                 left[class] += mass;
                 right[class] -= mass;
-                cases_left += ground.cases.get(instance).copied().unwrap_or(1);
+                cases_left += cases_of(instance);
                 last = Some(rank);
             }
-            let work = order.len();
-            self.ticker.tick(3 * work)?;
+            best = Some((least, found));
         }
         Ok(best.unwrap_or((self.nodes.at(level).leaf(), None)))
     }

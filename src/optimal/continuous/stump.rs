@@ -10,10 +10,7 @@
 //! register; in the end the parts are put together. Within equal ranks of h there is no cut: there *ties* keep the sum
 //! from being looked at.
 
-use super::super::simd::{Isa, Kernel, Popcount};
-
-/// How many parts of the order are walked through at the same time.
-pub(super) const LANES: usize = 32;
+use super::super::simd::{Instructions, Isa, Kernel, LANES, LaneSums, Lines};
 
 /// Numbers of instances and ranks.
 pub(in crate::optimal) trait Index:
@@ -23,10 +20,18 @@ pub(in crate::optimal) trait Index:
     const MOST: usize;
     fn of(index: usize) -> Self;
     fn get(self) -> usize;
+    /// The same, where it is narrow.
+    fn narrow(_: &[Self]) -> Option<&[u16]> {
+        None
+    }
 }
 
 impl Index for u16 {
     const MOST: usize = u16::MAX as usize;
+    #[inline(always)]
+    fn narrow(all: &[Self]) -> Option<&[u16]> {
+        Some(all)
+    }
     #[inline(always)]
     fn of(index: usize) -> Self {
         debug_assert!(index <= Self::MOST);
@@ -59,10 +64,14 @@ pub(super) trait Step: Copy + Ord + Default + Into<i64> {
     fn of(step: i64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
+    /// The same, where it is narrow.
+    fn narrow(_: &[Self]) -> Option<&[i16]> {
+        None
+    }
 }
 
 macro_rules! step {
-    ($($int:ty, $most:expr, $tie:expr, $add:ident, $subtract:ident);*) => {$(
+    ($($int:ty, $most:expr, $tie:expr, $add:ident, $subtract:ident, {$($more:item)*});*) => {$(
         impl Step for $int {
             const MOST: i64 = $most as i64;
             const TIE: Self = $tie;
@@ -78,13 +87,19 @@ macro_rules! step {
             fn minus(self, other: Self) -> Self {
                 self.$subtract(other)
             }
+            $($more)*
         }
     )*};
 }
 // A sum with a tie added or taken away fits, or stays at the end of the range, and is beyond all other sums.
-step!(i16, i16::MAX / 2, i16::MAX, saturating_add, saturating_sub;
-    i32, i32::MAX / 8, i32::MAX / 2, wrapping_add, wrapping_sub;
-    i64, i64::MAX / 8, i64::MAX / 2, wrapping_add, wrapping_sub);
+step!(i16, i16::MAX / 2, i16::MAX, saturating_add, saturating_sub, {
+        #[inline(always)]
+        fn narrow(all: &[Self]) -> Option<&[i16]> {
+            Some(all)
+        }
+    };
+    i32, i32::MAX / 8, i32::MAX / 2, wrapping_add, wrapping_sub, {};
+    i64, i64::MAX / 8, i64::MAX / 2, wrapping_add, wrapping_sub, {});
 
 /// Steps in lanes: element `LANES * i + j` is number i of part j.
 #[derive(Debug, Default)]
@@ -108,39 +123,42 @@ impl Default for Steps {
     }
 }
 
-/// How many elements the lanes of `n` instances have.
-pub(super) fn laid_length(n: usize) -> usize {
-    n.div_ceil(LANES) * LANES
+/// How long a part of an order of `n` is.
+pub(super) fn part_length(n: usize) -> usize {
+    n.div_ceil(LANES)
 }
 
-/// Where element `k` of an order of `n` lies in lanes.
-#[inline]
-pub(super) fn places(n: usize) -> impl Iterator<Item = usize> {
-    let length = n.div_ceil(LANES).max(1);
-    (0..n).map(move |k| (k % length) * LANES + k / length)
+/// Writes an order into lanes; `filler` fills them up.
+pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, order: &[T], filler: T) {
+    let length = part_length(order.len());
+    laid.clear();
+    laid.resize(length * LANES, filler);
+    for (j, part) in order.chunks(length.max(1)).enumerate() {
+        laid[j..].iter_mut().step_by(LANES).zip(part).for_each(|(to, &element)| *to = element);
+    }
 }
 
 impl Steps {
-    /// Lays out steps that are in order; `ties` says after which of them there is no cut, and is empty if there is always
-    /// one.
-    pub(super) fn lay(&mut self, steps: &[i64], ties: &[bool]) {
-        let length = steps.len().div_ceil(LANES).max(1);
-        let most = steps.chunks(length).map(|part| part.iter().map(|step| step.abs()).sum::<i64>()).max().unwrap_or(0);
-        if most <= <i16 as Step>::MOST {
-            if !matches!(self, Steps::Narrow(_)) {
-                *self = Steps::Narrow(Laid::default());
-            }
-        } else if most <= <i32 as Step>::MOST {
-            if !matches!(self, Steps::Middle(_)) {
-                *self = Steps::Middle(Laid::default());
-            }
-        } else {
-            *self = Steps::Wide(Laid::default());
+    /// Sets the steps of `n` instances, given by their places in lanes; `tie` says after which of them there is no cut. No
+    /// part of the order sums up to more than `most` in absolute steps.
+    pub(super) fn lay(
+        &mut self,
+        n: usize,
+        most: i64,
+        step: impl Fn(usize) -> i64,
+        tie: Option<impl Fn(usize) -> bool>,
+    ) {
+        match self {
+            Steps::Narrow(_) if most <= <i16 as Step>::MOST => {}
+            Steps::Middle(_) if most > <i16 as Step>::MOST && most <= <i32 as Step>::MOST => {}
+            _ if most <= <i16 as Step>::MOST => *self = Steps::Narrow(Laid::default()),
+            _ if most <= <i32 as Step>::MOST => *self = Steps::Middle(Laid::default()),
+            _ => *self = Steps::Wide(Laid::default()),
         }
         match self {
-            Steps::Narrow(laid) => laid.lay(steps, ties),
-            Steps::Middle(laid) => laid.lay(steps, ties),
-            Steps::Wide(laid) => laid.lay(steps, ties),
+            Steps::Narrow(laid) => laid.lay(n, step, tie),
+            Steps::Middle(laid) => laid.lay(n, step, tie),
+            Steps::Wide(laid) => laid.lay(n, step, tie),
         }
     }
 
@@ -157,14 +175,17 @@ impl Steps {
 }
 
 impl<S: Step> Laid<S> {
-    fn lay(&mut self, steps: &[i64], ties: &[bool]) {
+    fn lay(&mut self, n: usize, step: impl Fn(usize) -> i64, tie: Option<impl Fn(usize) -> bool>) {
+        let length = part_length(n);
         self.steps.clear();
-        self.steps.resize(laid_length(steps.len()), S::default());
-        places(steps.len()).zip(steps).for_each(|(place, &step)| self.steps[place] = S::of(step));
+        self.steps.extend((0..length * LANES).map(|place| S::of(step(place))));
+        for (i, line) in self.steps.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
+            // The last part may be shorter, and parts after it empty.
+            line[(n - i).div_ceil(length)..].fill(S::default());
+        }
         self.ties.clear();
-        if !ties.is_empty() {
-            self.ties.resize(self.steps.len(), S::default());
-            places(ties.len()).zip(ties).filter(|(_, tie)| **tie).for_each(|(place, _)| self.ties[place] = S::TIE);
+        if let Some(tie) = tie {
+            self.ties.extend((0..length * LANES).map(|place| if tie(place) { S::TIE } else { S::default() }));
         }
     }
 }
@@ -195,14 +216,14 @@ impl<I: Index, S: Step> Kernel for Scan<'_, I, S> {
     type Output = [Extremes; 2];
 
     #[inline(always)]
-    fn run<P: Popcount>(self) -> [Extremes; 2] {
+    fn run<P: Instructions>(self) -> [Extremes; 2] {
         match (self.sides, self.laid.ties.is_empty()) {
-            (Sides::Left, true) => self.scan::<true, false, false>(),
-            (Sides::Left, false) => self.scan::<true, false, true>(),
-            (Sides::Right, true) => self.scan::<false, true, false>(),
-            (Sides::Right, false) => self.scan::<false, true, true>(),
-            (Sides::Both, true) => self.scan::<true, true, false>(),
-            (Sides::Both, false) => self.scan::<true, true, true>(),
+            (Sides::Left, true) => self.scan::<P, true, false, false>(),
+            (Sides::Left, false) => self.scan::<P, true, false, true>(),
+            (Sides::Right, true) => self.scan::<P, false, true, false>(),
+            (Sides::Right, false) => self.scan::<P, false, true, true>(),
+            (Sides::Both, true) => self.scan::<P, true, true, false>(),
+            (Sides::Both, false) => self.scan::<P, true, true, true>(),
         }
     }
 }
@@ -239,7 +260,16 @@ impl<S: Step> Sums<S> {
 
 impl<I: Index, S: Step> Scan<'_, I, S> {
     #[inline(always)]
-    fn scan<const LEFT: bool, const RIGHT: bool, const TIES: bool>(&self) -> [Extremes; 2] {
+    fn scan<P: Instructions, const LEFT: bool, const RIGHT: bool, const TIES: bool>(&self) -> [Extremes; 2] {
+        let of = |wanted: bool, extremes: Extremes| if wanted { extremes } else { Extremes::default() };
+        if let (Some(ranks), Some(steps), Some(cut)) =
+            (I::narrow(self.along), S::narrow(&self.laid.steps), I::narrow(std::slice::from_ref(&self.cut)))
+        {
+            let (ranks, steps) = (ranks.as_chunks().0, steps.as_chunks().0);
+            let ties = if TIES { S::narrow(&self.laid.ties).map_or(steps, |ties| ties.as_chunks().0) } else { steps };
+            let [left, right] = P::sums::<LEFT, RIGHT, TIES>(&Lines { ranks, steps, ties, cut: cut[0] });
+            return [of(LEFT, join(&left)), of(RIGHT, join(&right))];
+        }
         let (mut left, mut right) = (Sums::<S>::new(), Sums::<S>::new());
         let ties = if TIES { &self.laid.ties[..] } else { &self.laid.steps[..] };
         let blocks = self.along.as_chunks::<LANES>().0.iter();
@@ -264,11 +294,24 @@ impl<I: Index, S: Step> Scan<'_, I, S> {
                 }
             }
         }
-        [
-            if LEFT { left.extremes() } else { Extremes::default() },
-            if RIGHT { right.extremes() } else { Extremes::default() },
-        ]
+        [of(LEFT, left.extremes()), of(RIGHT, right.extremes())]
     }
+}
+
+/// The extremes of all lanes, one after the other.
+#[inline(always)]
+fn join(lanes: &LaneSums) -> Extremes {
+    let mut before = [0i32; LANES];
+    for lane in 1..LANES {
+        before[lane] = before[lane - 1] + i32::from(lanes.sum[lane - 1]);
+    }
+    let (mut greatest, mut least) = (0, 0);
+    for lane in 0..LANES {
+        let (high, low) = (i32::from(lanes.greatest[lane]), i32::from(lanes.least[lane]));
+        greatest = greatest.max(if high > i32::from(-i16::MAX / 2 - 1) { before[lane] + high } else { 0 });
+        least = least.min(if low <= i32::from(i16::MAX / 2) { before[lane] + low } else { 0 });
+    }
+    Extremes { greatest: i64::from(greatest), least: i64::from(least) }
 }
 
 #[cfg(test)]
@@ -304,9 +347,12 @@ mod tests {
             if !with_ties { ties.clear(); }
             let ranks: Vec<u16> = cells.iter().map(|&(_, rank, _)| rank).collect();
             let mut steps = Steps::default();
-            steps.lay(&order, &ties);
-            let mut along = vec![0u16; laid_length(order.len())];
-            places(order.len()).zip(&ranks).for_each(|(place, &rank)| along[place] = rank);
+            let most = order.chunks(part_length(order.len()).max(1)).map(|part| part.iter().map(|x| x.abs()).sum()).max();
+            let laid = |order: &[i64], filler| { let mut laid = vec![]; lay(&mut laid, order, filler); laid };
+            let (of_steps, of_ties) = (laid(&order, 7), laid(&ties.iter().map(|&tie| i64::from(tie)).collect::<Vec<_>>(), 0));
+            steps.lay(order.len(), most.unwrap_or(0), |k| of_steps[k], with_ties.then_some(|k: usize| of_ties[k] == 1));
+            let mut along = Vec::new();
+            lay(&mut along, &ranks, 0u16);
             let expected = [twin(&order, &ties, &ranks, |r| r < cut), twin(&order, &ties, &ranks, |r| r >= cut)];
             for isa in Isa::all() {
                 prop_assert_eq!(steps.extremes(isa, &along, cut, Sides::Both), expected);

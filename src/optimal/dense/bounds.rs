@@ -19,7 +19,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::super::simd::{BLOCK, Isa, Kernel, Popcount};
+use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::lane::Lane;
 use super::levels::Levels;
@@ -102,7 +102,7 @@ impl<L: Lane> Kernel for Spread<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         match self.shape.min_leaf <= 1 {
             true => self.spread::<false>(),
             false => self.spread::<true>(),

@@ -1,6 +1,6 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-use super::super::simd::{BLOCK, MaskedTile, Popcount, Tile};
+use super::super::simd::{BLOCK, Instructions, MaskedTile, Tile};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
@@ -31,17 +31,17 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
     fn lesser(self, other: Self) -> Self;
     /// The greatest of each line of differences of masses.
     #[inline(always)]
-    fn greatest_of_lines<P: Popcount>(tile: &Tile<Self>) -> [Self; BLOCK] {
+    fn greatest_of_lines<P: Instructions>(tile: &Tile<Self>) -> [Self; BLOCK] {
         tile.map(|line| line.iter().fold(Self::LEAST, |greatest, &x| greatest.greater(x)))
     }
     /// The least of each line of differences of masses.
     #[inline(always)]
-    fn least_of_lines<P: Popcount>(tile: &Tile<Self>) -> [Self; BLOCK] {
+    fn least_of_lines<P: Instructions>(tile: &Tile<Self>) -> [Self; BLOCK] {
         tile.map(|line| line.iter().fold(Self::MOST, |least, &x| least.lesser(x)))
     }
     /// Counts a tile of differences of masses that fit into 32 bits.
     #[inline(always)]
-    fn count_tile<P: Popcount>(of: &MaskedTile, tile: &mut Tile<Self>) {
+    fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<Self>) {
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
     /// Half of it.
@@ -110,15 +110,15 @@ lane!(
         |difference| difference as u16,
     {
         #[inline(always)]
-        fn greatest_of_lines<P: Popcount>(tile: &Tile<u16>) -> [u16; BLOCK] {
+        fn greatest_of_lines<P: Instructions>(tile: &Tile<u16>) -> [u16; BLOCK] {
             P::greatest_of_lines(tile)
         }
         #[inline(always)]
-        fn least_of_lines<P: Popcount>(tile: &Tile<u16>) -> [u16; BLOCK] {
+        fn least_of_lines<P: Instructions>(tile: &Tile<u16>) -> [u16; BLOCK] {
             P::least_of_lines(tile)
         }
         #[inline(always)]
-        fn count_tile<P: Popcount>(of: &MaskedTile, tile: &mut Tile<u16>) {
+        fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<u16>) {
             P::narrow_tile(of, tile);
         }
     };

@@ -4,7 +4,7 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
-use super::super::simd::{BLOCK, Isa, Kernel, Popcount};
+use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
@@ -258,7 +258,7 @@ impl<L: Lane> Kernel for Pick<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let Pick { node, of: (position, side), picked, starts } = self;
         let columns = &node.columns;
         let flip = if side { 0 } else { u32::MAX };
@@ -315,7 +315,7 @@ impl Kernel for Digest<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let Digest { columns, starts, digests, seen: [zeros, ones] } = self;
         let stride = columns.stride;
         for buffer in [&mut *digests, &mut *zeros, &mut *ones] {

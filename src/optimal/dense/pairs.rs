@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::super::simd::{BLOCK, Kernel, Masked, Popcount};
+use super::super::simd::{BLOCK, Instructions, Kernel, Masked};
 use super::aligned::Aligned;
 use super::instances::Group;
 use super::lane::Lane;
@@ -115,7 +115,7 @@ impl<L: Lane> Kernel for SplitSingles<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let SplitSingles { shape, root, totals, both, singles, sides: [on_false, on_true] } = self;
         for singles in [&mut *on_false, &mut *on_true] {
             singles.true_side.grow(shape.row());
@@ -165,7 +165,7 @@ impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
-    fn run<P: Popcount>(self) -> Self::Output {
+    fn run<P: Instructions>(self) -> Self::Output {
         for &g in self.live {
             let masks = Masks { words: &self.columns.words[g as usize..], step: self.columns.stride };
             count_row::<P, L>(self.shape, self.columns, masks, g as usize, self.pairs);
@@ -182,7 +182,7 @@ fn row_work(shape: Shape, columns: &Columns, g: usize) -> usize {
 }
 
 #[inline(always)]
-fn count_row<P: Popcount, L: Lane>(shape: Shape, columns: &Columns, masks: Masks, g: usize, pairs: &mut [L]) {
+fn count_row<P: Instructions, L: Lane>(shape: Shape, columns: &Columns, masks: Masks, g: usize, pairs: &mut [L]) {
     for channel in 0..shape.channels {
         let row = &mut pairs[g * shape.row()..][..shape.row()];
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
@@ -229,7 +229,7 @@ impl<'a> Counted<'a> {
 
 /// Counts the instances of some groups that `masks` has set.
 #[inline(always)]
-fn count_groups<P: Popcount, L: Lane>(
+fn count_groups<P: Instructions, L: Lane>(
     shape: Shape,
     columns: &Columns,
     groups: Range<usize>,
@@ -290,7 +290,7 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let groups = match self.shape.of_channel[..self.shape.n_classes] {
             [ref first, .., ref last] => first.start..last.end,
             [ref only] => only.clone(),
@@ -322,7 +322,7 @@ impl<L: Lane> Kernel for BestStumps<'_, '_, L> {
     type Output = Result<u64, Stop>;
 
     #[inline(always)]
-    fn run<P: Popcount>(self) -> Self::Output {
+    fn run<P: Instructions>(self) -> Self::Output {
         match (self.shape.by_difference(), self.whole.is_some()) {
             (true, false) => self.by_difference::<P, false>(),
             (true, true) => self.by_difference::<P, true>(),
@@ -336,7 +336,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     /// A stump errs on all but the greatest class of each cell: the most cases that the two cells of a branch get right
     /// are what is looked for.
     #[inline(always)]
-    fn by_class<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
+    fn by_class<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let Stumps { true_side, false_side, most: [on_true, on_false], masks, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());

@@ -5,7 +5,7 @@
 //! bit b of lane l of a row becomes column `b * lanes + l`, its *position*, so that nothing is ever shuffled: the order of
 //! positions is as good as any. Positions without a test hold a test that nothing passes.
 
-use super::super::simd::{BLOCK, Isa, Kernel, Popcount, Square};
+use super::super::simd::{BLOCK, Instructions, Isa, Kernel, Square};
 use super::aligned::Aligned;
 
 /// How tests are laid out in rows.
@@ -91,7 +91,7 @@ impl Kernel for Gather<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(mut self) {
+    fn run<P: Instructions>(mut self) {
         match self.layout.lanes {
             1 => self.narrow::<P, 1>(),
             2 => self.narrow::<P, 2>(),
@@ -115,7 +115,7 @@ impl Kernel for Rows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let Layout { lanes, per_lane } = self.layout;
         let width = lanes.min(BLOCK);
         let stride = self.columns.stride;
@@ -142,7 +142,7 @@ impl Kernel for Rows<'_> {
 impl Gather<'_> {
     /// Up to 8 lanes: several words of a group at once, side by side.
     #[inline(always)]
-    fn narrow<P: Popcount, const LANES: usize>(&mut self) {
+    fn narrow<P: Instructions, const LANES: usize>(&mut self) {
         let Columns { stride, words, starts } = &mut *self.columns;
         let per_lane = self.layout.per_lane;
         let mut square: Square = [[0; BLOCK]; 32];
@@ -173,7 +173,7 @@ impl Gather<'_> {
 
     /// 16 lanes and more: a word at a time, in pieces of 16 lanes.
     #[inline(always)]
-    fn wide<P: Popcount>(&mut self) {
+    fn wide<P: Instructions>(&mut self) {
         let Columns { stride, words, starts } = &mut *self.columns;
         let Layout { lanes, per_lane } = self.layout;
         let mut square: Square = [[0; BLOCK]; 32];

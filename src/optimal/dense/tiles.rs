@@ -8,7 +8,7 @@
 //! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
 //! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
 
-use super::super::simd::{BLOCK, Kernel, MaskedTile, Popcount, Tile, WordRun};
+use super::super::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
 use super::instances::Group;
 use super::lane::Lane;
 use super::pairs::{BestStumps, Block, Counted, Shape, Singles, smallest};
@@ -48,7 +48,7 @@ fn nothing<L: Lane>() -> [Block<L>; 4] {
 impl<L: Lane> BestStumps<'_, '_, L> {
     /// Finds them from differences; those of the rest if `REST`.
     #[inline(always)]
-    pub(super) fn by_difference<P: Popcount, const REST: bool>(self) -> Result<u64, Stop> {
+    pub(super) fn by_difference<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
         let Extremes { single, of, lines, masks, runs } = &mut stumps.extremes;
@@ -253,7 +253,7 @@ fn runs_of(shape: Shape, counted: Counted, runs: &mut Vec<WordRun>) {
 
 /// Counts the differences of a tile: of the tests that the masks are of by those of block `j`.
 #[inline(always)]
-fn count_tile<P: Popcount, L: Lane>(
+fn count_tile<P: Instructions, L: Lane>(
     shape: Shape,
     counted: Counted,
     (masks, runs): (&[[u32; BLOCK]], &[WordRun]),
@@ -288,7 +288,7 @@ impl<L: Lane> Kernel for Differences<'_, L> {
     type Output = ();
 
     #[inline(always)]
-    fn run<P: Popcount>(self) {
+    fn run<P: Instructions>(self) {
         let Differences { shape, pairs, differences } = self;
         let n_blocks = shape.stride / BLOCK;
         for g in 0..shape.stride {

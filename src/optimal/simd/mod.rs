@@ -7,16 +7,21 @@
 
 #![allow(unsafe_code)]
 
+mod lanes;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+mod x86_lanes;
+
+pub(super) use lanes::{LANES, LaneSums, Lines};
 
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
 pub(super) trait Kernel {
     /// What it computes.
     type Output;
-    /// Does the work, counting bits as `P` does.
-    fn run<P: Popcount>(self) -> Self::Output;
+    /// Does the work, with the instructions of `P`.
+    fn run<P: Instructions>(self) -> Self::Output;
 }
 
 /// How many columns are counted at a time.
@@ -95,7 +100,7 @@ impl MaskedTile<'_> {
 }
 
 /// What compilers do not find by themselves.
-pub(in crate::optimal) trait Popcount {
+pub(in crate::optimal) trait Instructions {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
@@ -143,6 +148,12 @@ pub(in crate::optimal) trait Popcount {
         }
     }
 
+    /// Running sums of steps on either side of a cut that is wanted: see [`LaneSums`].
+    #[inline(always)]
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+        of.portable::<LEFT, RIGHT, TIES>()
+    }
+
     /// Writes `first` plus the number of each bit that is set, ascending; returns how many there are. What lies behind
     /// them is overwritten too.
     #[inline(always)]
@@ -159,7 +170,7 @@ pub(in crate::optimal) trait Popcount {
 /// Counts of bits as every processor can do them.
 pub(super) struct Portable;
 
-impl Popcount for Portable {
+impl Instructions for Portable {
     #[inline(always)]
     fn tile(of: &MaskedTile) -> Tile<u32> {
         let mut tile = [[0u32; BLOCK]; BLOCK];
@@ -271,7 +282,7 @@ mod tests {
     use super::*;
     use crate::bits::mix;
 
-    /// Everything of [`Popcount`] on some words.
+    /// Everything of [`Instructions`] on some words.
     struct All<'a> {
         words: &'a [u32],
         masks: &'a [[u32; BLOCK]],
@@ -285,7 +296,7 @@ mod tests {
         type Output = Counts;
 
         #[inline(always)]
-        fn run<P: Popcount>(self) -> Counts {
+        fn run<P: Instructions>(self) -> Counts {
             let All { words, masks, stride, n_words } = self;
             let flat = masks.as_flattened();
             let masked = Masked::new(words, stride, n_words, flat, BLOCK);

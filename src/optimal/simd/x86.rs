@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Masked, MaskedTile, Popcount, Square, Tile};
+use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, x86_lanes};
 
 /// How many words of byte counts add up as bytes: times 8 bits that stays below 256.
 const MOST: usize = 31;
@@ -38,7 +38,13 @@ unsafe fn sum_of_bytes(bytes: __m256i) -> __m256i {
 /// Counts of nibbles by table look-up, added up as bytes for as long as they cannot overflow.
 pub(super) struct ByNibble;
 
-impl Popcount for ByNibble {
+impl Instructions for ByNibble {
+    #[inline(always)]
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+        // SAFETY: as below.
+        unsafe { x86_lanes::avx2::<LEFT, RIGHT, TIES>(of) }
+    }
+
     #[inline(always)]
     fn tile(of: &MaskedTile) -> Tile<u32> {
         const LINES: usize = 4; // as many as there are registers for
@@ -176,7 +182,13 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 /// Counts of words by the instruction for it.
 pub(super) struct ByWord;
 
-impl Popcount for ByWord {
+impl Instructions for ByWord {
+    #[inline(always)]
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+        // SAFETY: as below.
+        unsafe { x86_lanes::avx512::<LEFT, RIGHT, TIES>(of) }
+    }
+
     #[inline(always)]
     fn tile(of: &MaskedTile) -> Tile<u32> {
         // SAFETY: as below.
