@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use lattree::budget::{Budget, Limits, Status};
-use lattree::data::Dataset;
+use lattree::data::{Dataset, Nominal};
 use lattree::optimal::{Board, Engine, Outcome, Params, search};
 use lattree::tree::{Node, Tree};
 
@@ -18,7 +18,7 @@ use crate::{continuous, random_params, run};
 fn stingy(random: &mut Random) -> Budget {
     let none = Limits::default();
     match random.below(6) {
-        0 => Budget::new(Limits { seconds: Some(*random.pick(&[0.0, 1e-5, 1e-4, 1e-3])), ..none }),
+        0 => Budget::new(Limits { seconds: Some(*random.pick(&[0.0, 1e-5, 1e-4, 1e-3, 5e-3])), ..none }),
         1 => Budget::new(Limits { memory: Some(*random.pick(&[0, 300, 3_000, 30_000, 300_000])), ..none }),
         2 => {
             let cancelled = Budget::new(none);
@@ -27,7 +27,7 @@ fn stingy(random: &mut Random) -> Budget {
         }
         3 => {
             // Asked on every look at the budget, and told to stop on one of the first.
-            let looks = AtomicU64::new(1 + random.below(40));
+            let looks = AtomicU64::new(1 + random.below(60));
             Budget::new(none).asking(Duration::ZERO, move || looks.fetch_sub(1, Relaxed) > 1)
         }
         _ => Budget::new(Limits { nodes: Some(*random.pick(&[0, 1, 2, 3, 5, 10, 30, 100, 300])), ..none }),
@@ -69,9 +69,12 @@ fn a_stopped_search_is_honest() {
     let ended: Mutex<BTreeMap<&str, [u64; 2]>> = Mutex::default();
     for_seeds(1_500, |seed| {
         let mut random = Random::new(16_000_000 + seed);
-        let (rows, values) = (*random.pick(&[(1, 20), (40, 150)]), *random.pick(&[(1, 4), (1, 12), (10, 60)]));
+        // The largest take longer than the limits, the smallest do not.
+        let sizes = [((1, 20), (1, 4)), ((1, 20), (4, 12)), ((40, 150), (1, 12)), ((40, 150), (10, 60))];
+        let (rows, values) = if random.chance(8) { ((150, 300), (60, 200)) } else { *random.pick(&sizes) };
         let data = random_cuts(&mut random, Size { rows, columns: (1, 5), values });
-        let reference = random_params(&mut random, &[1, 2, 3, 3, 3]);
+        let mut reference = random_params(&mut random, &[1, 2, 3, 3, 3]);
+        reference.binarizer.nominal = Nominal::OneVsRest; // a thousand subsets would take minutes without a limit
         let Ok(exact) = run(&data, &reference) else { return };
         for params in continuous(&mut random, &reference) {
             let checked = params.clone().checked().expect("good parameters");
@@ -91,7 +94,9 @@ fn a_stopped_search_is_honest() {
         let [leaves, larger] = ended.get(status).copied().unwrap_or_default();
         assert!(leaves + larger > 20, "{status}: {ended:?}");
     }
-    assert!(ended.get("node_limit").is_some_and(|&[_, larger]| larger > 20), "{ended:?}");
+    for status in ["node_limit", "time_limit", "interrupted"] {
+        assert!(ended.get(status).is_some_and(|&[_, larger]| larger > 20), "{status}: {ended:?}");
+    }
 }
 
 /// A search that is too large for its time still says something true, and soon.
