@@ -91,7 +91,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
     }
     let default = run(&data, &params);
     check_fewest(&data, &params, &default, seed);
-    let oracle = Oracle::new(&data, &default.tests, default.resolution, params.min_leaf, params.node_penalty);
+    let oracle = Oracle::new(&data, &default.tests.list(), default.resolution, params.min_leaf, params.node_penalty);
     let rows = oracle.rows();
     let costs = oracle.costs(&rows, params.max_depth);
     let nodes = params.max_nodes.map_or(costs.len() - 1, |n| (n as usize).min(costs.len() - 1));
@@ -102,7 +102,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         assert_eq!(outcome.status, Status::Optimal, "{}", say(what));
         assert_eq!(outcome.objective, least, "{}", say(what));
         assert_eq!(outcome.lower_bound, least, "{}", say(what));
-        assert_eq!(shape_of(&outcome.tree, &outcome.tests, 0), shape, "{}", say(what));
+        assert_eq!(shape_of(&outcome.tree, &outcome.tests.list(), 0), shape, "{}", say(what));
     };
     check(&default, "default");
     assert_eq!(

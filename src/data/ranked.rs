@@ -64,9 +64,17 @@ impl RankedColumn {
 
 /// Columns as the tests of one column of the data see its cells.
 struct Ranked {
-    /// One per row: equal where no test tells cells apart.
+    /// One per row: equal where no test tells cells apart. Those of the one column, if empty.
     codes: Vec<u32>,
+    /// How many there are, or 0 if not known.
+    n_codes: usize,
     columns: Vec<RankedColumn>,
+}
+
+impl Ranked {
+    fn codes(&self) -> &[u32] {
+        if self.codes.is_empty() { &self.columns[0].ranks } else { &self.codes }
+    }
 }
 
 impl RankedTable {
@@ -105,30 +113,39 @@ impl RankedTable {
         present: &[u64],
         ticker: &mut Ticker,
     ) -> std::result::Result<Self, Stop> {
-        let mut hashes = vec![0u64; data.n_rows()];
-        for Ranked { codes, .. } in &ranked {
-            hashes.iter_mut().zip(codes).for_each(|(hash, &code)| *hash = bits::mix(*hash ^ u64::from(code)));
-            ticker.tick(2 * codes.len())?;
-        }
+        let n_cases: usize = present.iter().map(|word| word.count_ones() as usize).sum();
         let mut pattern_of = vec![ABSENT; data.n_rows()];
-        // First rows of patterns, and for each hash the last pattern that has it, with the one before.
-        let mut firsts: Vec<u32> = Vec::new();
-        let mut before: Vec<u32> = Vec::new();
-        let mut with_hash: FxHashMap<u64, u32> = FxHashMap::default();
-        for row in bits::ones(present) {
-            let last = with_hash.entry(hashes[row]).or_insert(ABSENT);
-            let mut pattern = *last;
-            let equals = |first: u32| ranked.iter().all(|of| of.codes[row] == of.codes[first as usize]);
-            while pattern != ABSENT && !equals(firsts[pattern as usize]) {
-                pattern = before[pattern as usize];
+        // First rows of patterns.
+        let mut firsts: Vec<u32> = Vec::with_capacity(n_cases);
+        if ranked.iter().any(|of| of.n_codes == n_cases) {
+            // One column tells them all apart.
+            firsts.extend(bits::ones(present).map(|row| row as u32));
+            (0..).zip(&firsts).for_each(|(pattern, &row)| pattern_of[row as usize] = pattern);
+        } else {
+            let mut hashes = vec![0u64; data.n_rows()];
+            for of in &ranked {
+                hashes.iter_mut().zip(of.codes()).for_each(|(hash, &code)| *hash = bits::mix(*hash ^ u64::from(code)));
+                ticker.tick(2 * hashes.len())?;
             }
-            if pattern == ABSENT {
-                pattern = firsts.len() as u32;
-                firsts.push(row as u32);
-                before.push(std::mem::replace(last, pattern));
+            // For each hash the last pattern that has it, with the one before.
+            let mut before: Vec<u32> = Vec::with_capacity(n_cases);
+            let mut with_hash: FxHashMap<u64, u32> = FxHashMap::default();
+            with_hash.reserve(n_cases);
+            for row in bits::ones(present) {
+                let last = with_hash.entry(hashes[row]).or_insert(ABSENT);
+                let mut pattern = *last;
+                let equals = |first: u32| ranked.iter().all(|of| of.codes()[row] == of.codes()[first as usize]);
+                while pattern != ABSENT && !equals(firsts[pattern as usize]) {
+                    pattern = before[pattern as usize];
+                }
+                if pattern == ABSENT {
+                    pattern = firsts.len() as u32;
+                    firsts.push(row as u32);
+                    before.push(std::mem::replace(last, pattern));
+                }
+                pattern_of[row] = pattern;
+                ticker.tick(10 + 2 * ranked.len())?;
             }
-            pattern_of[row] = pattern;
-            ticker.tick(10 + 2 * ranked.len())?;
         }
         let mut columns: Vec<RankedColumn> = Vec::new();
         let mut by_hash: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
@@ -173,6 +190,13 @@ impl RankedTable {
         panic!("test {test} of {}", self.n_cuts())
     }
 
+    /// What is left to list the tests.
+    pub(crate) fn without_ranks(mut self) -> Self {
+        self.columns.iter_mut().for_each(|column| column.ranks = Vec::new());
+        self.pattern_of = Vec::new();
+        self
+    }
+
     /// All tests, in column-then-cut order.
     pub fn tests(&self) -> Vec<Test> {
         self.columns.iter().flat_map(|column| (0..column.n_cuts).map(|cut| column.test(cut).0)).collect()
@@ -201,7 +225,7 @@ fn rank_column(
             n_cuts: 1,
             source: Source::Test(test.clone()),
         });
-        return Ok(Ok(Ranked { columns: columns.collect(), codes }));
+        return Ok(Ok(Ranked { columns: columns.collect(), codes, n_codes: 0 }));
     }
     Ok(Ordered::new(column, present, false, ticker).map(|order| {
         let missing = order.missing;
@@ -209,11 +233,11 @@ fn rank_column(
         let n_ranks = keys.len() + usize::from(missing);
         let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
         let columns = vec![RankedColumn {
-            ranks: ranks.clone(),
+            ranks,
             n_ranks,
             n_cuts: offered.saturating_sub(1),
             source: Source::Values { feature, column: column.clone(), keys },
         }];
-        Ranked { codes: ranks, columns }
+        Ranked { codes: vec![], n_codes: n_ranks, columns }
     }))
 }

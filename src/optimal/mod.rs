@@ -48,9 +48,10 @@ use crate::data::{Binarizer, BinaryTable, Dataset, Target};
 use crate::error::{Error, Result};
 use crate::objective::{Objective, Units};
 use crate::threads;
-use crate::tree::{Test, Tree, Unseen};
+use crate::tree::{Tree, Unseen};
 use anytime::{Anytime, Incumbent, RootWatch};
 use offered::Offered;
+pub use offered::OfferedTests;
 use pairs::PairCounts;
 use plain::{Counters, PlainSearch};
 use problem::{Mass, Problem};
@@ -253,7 +254,7 @@ pub struct Outcome {
     /// `optimal`, or the limit that struck.
     pub status: Status,
     /// The tests offered. Empty if a limit struck before they were known.
-    pub tests: Vec<Test>,
+    pub tests: OfferedTests,
     /// Whether ordered columns had tests between all neighbouring values.
     pub exact_thresholds: bool,
     /// The unit of which all masses and costs are multiples.
@@ -309,7 +310,7 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
     let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
     let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
-    let (tests, exact_thresholds) = offered.map_or((Vec::new(), false), Offered::tests);
+    let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
     stats.insert("nodes", budget.nodes());
     Ok(Outcome {
         tree,

@@ -44,10 +44,36 @@ impl Offered {
     }
 
     /// All tests, and whether there is one between all neighbouring values of ordered columns.
-    pub(super) fn tests(self) -> (Vec<Test>, bool) {
+    pub(super) fn tests(self) -> (OfferedTests, bool) {
         match self {
-            Offered::Tests(table) => (table.tests, table.exact_thresholds),
-            Offered::Thresholds(table) => (table.tests(), true),
+            Offered::Tests(table) => (OfferedTests(Tests::Listed(table.tests)), table.exact_thresholds),
+            Offered::Thresholds(table) => (OfferedTests(Tests::Columns(table.without_ranks())), true),
+        }
+    }
+}
+
+/// The tests that a search was offered: listed only when asked for, since there may be hundreds of thousands.
+#[derive(Debug, Clone, Default)]
+pub struct OfferedTests(Tests);
+
+#[derive(Debug, Clone)]
+enum Tests {
+    Listed(Vec<Test>),
+    Columns(RankedTable),
+}
+
+impl Default for Tests {
+    fn default() -> Self {
+        Tests::Listed(Vec::new())
+    }
+}
+
+impl OfferedTests {
+    /// All of them, in column-then-cut order.
+    pub fn list(&self) -> Vec<Test> {
+        match &self.0 {
+            Tests::Listed(tests) => tests.clone(),
+            Tests::Columns(table) => table.tests(),
         }
     }
 }

@@ -8,8 +8,8 @@ use pyo3::types::PyTuple;
 
 use super::tree::PyTree;
 use crate::data::Schema;
-use crate::optimal::{Outcome, Progress};
-use crate::tree::{Test, Tree, test_words};
+use crate::optimal::{OfferedTests, Outcome, Progress};
+use crate::tree::{Tree, test_words};
 
 /// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
 pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
@@ -112,7 +112,7 @@ pub struct PyOptimalResult {
 
 /// The tests offered: put into words only when asked for, since there may be hundreds of thousands.
 enum Tests {
-    Offered(Vec<Test>, Arc<Schema>),
+    Offered(OfferedTests, Arc<Schema>),
     Words(Vec<String>),
 }
 
@@ -145,7 +145,7 @@ impl PyOptimalResult {
     #[getter]
     fn tests(&self) -> Vec<String> {
         match &self.tests {
-            Tests::Offered(tests, schema) => tests.iter().map(|test| test_words(schema, test)).collect(),
+            Tests::Offered(tests, schema) => tests.list().iter().map(|test| test_words(schema, test)).collect(),
             Tests::Words(words) => words.clone(),
         }
     }

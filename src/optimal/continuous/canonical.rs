@@ -5,6 +5,7 @@
 
 use super::super::rebuild::Shape;
 use super::interval::Interval;
+use super::node::Side;
 use super::search::{Ask, Best, Search};
 use super::stump::Index;
 use crate::budget::Stop;
@@ -66,11 +67,35 @@ impl<I: Index> Search<'_, I> {
             None => branches,
             Some(_) => self.smallest_share(level, (column, cut, passes_left), (depth, nodes), cost)?,
         };
+        if depth == 2 && relaxed {
+            let on_left = self.canonical_stump(level, (column, cut, false), left, costs.0)?;
+            let on_right = self.canonical_stump(level, (column, cut, true), right, costs.1)?;
+            return Ok(self.split(level, column, cut, [on_left, on_right]));
+        }
         self.descend_to(level, column, cut, false);
         let on_left = self.canonical(level + 1, (depth - 1, left), costs.0, None)?;
         self.descend_to(level, column, cut, true);
         let on_right = self.canonical(level + 1, (depth - 1, right), costs.1, None)?;
         Ok(self.split(level, column, cut, [on_left, on_right]))
+    }
+
+    /// The canonical stump on one side of a cut: on the first column that has one of this cost.
+    fn canonical_stump(
+        &mut self,
+        level: usize,
+        (column, cut, right): (usize, usize, bool),
+        nodes: u64,
+        cost: i64,
+    ) -> Result<Shape, Stop> {
+        let side = Side { column, cut: self.nodes.opened(level, column).ranks[cut], right };
+        self.set_branches(level, column, cut);
+        if nodes == 0 || self.stumps.branches[usize::from(right)].leaf == cost {
+            return Ok(Shape::Leaf);
+        }
+        let on = self.stumps.first_column(&mut self.nodes, level, side, cost);
+        let (found, stump) = self.best_stump(level, Some(side), on, true)?;
+        debug_assert_eq!(found, cost);
+        Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)))
     }
 
     /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its branches:

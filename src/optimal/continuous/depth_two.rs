@@ -149,6 +149,33 @@ impl Stumps {
         (self.scans - scans) as usize
     }
 
+    /// The first column with a stump of this cost on one side of a cut, whose masses are set.
+    pub(super) fn first_column<I: Index>(
+        &mut self,
+        nodes: &mut Nodes<I>,
+        level: usize,
+        side: Side<I>,
+        cost: i64,
+    ) -> Option<usize> {
+        let ground = nodes.ground;
+        let branch = &mut self.branches[usize::from(side.right)];
+        branch.start(Bounds::default(), ground.penalty);
+        // What is no better than this is not looked at.
+        branch.best = cost + 1 - ground.penalty;
+        branch.found.push(UNKNOWN);
+        for entry in 0..ground.n_entries() as u32 {
+            let Some(totals) = worth(ground, branch, entry, 0, 0) else { continue };
+            let (list, along) = nodes.along(level, side.column, entry as usize);
+            let sides = if side.right { Sides::Right } else { Sides::Left };
+            let extremes = list.steps.extremes(self.isa, along, side.cut, sides)[usize::from(side.right)];
+            self.scans += along.len() as u64;
+            if branch.mass - totals.best(extremes.greatest, extremes.least) < branch.best {
+                return Some(entry as usize / ground.pairs.len());
+            }
+        }
+        None
+    }
+
     /// Bounds for the cuts on one side of the one evaluated: of entries that may be part of a tree that costs less than
     /// the cap allows. At these cuts a branch has lost instances of at most this mass.
     pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {

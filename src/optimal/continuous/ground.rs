@@ -43,6 +43,8 @@ pub(super) struct Ground<I> {
     pub(super) columns: Vec<Column<I>>,
     /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
     pub(super) groups: Vec<Vec<[I; GROUP]>>,
+    /// How many columns of a group are in use.
+    pub(super) group: usize,
     pub(super) n: usize,
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
@@ -141,13 +143,15 @@ impl<I: Index> Ground<I> {
             let of = |i: usize| std::array::from_fn(|k| columns.get(k).map_or(I::of(0), |column| column.ranks[i]));
             (0..=n).map(of).collect()
         };
-        let groups = columns.chunks(GROUP).map(side_by_side).collect();
+        let group = std::env::var("GRP").ok().and_then(|v| v.parse().ok()).unwrap_or(GROUP);
+        let groups = columns.chunks(group).map(side_by_side).collect();
         ticker.tick(4 * n * columns.len())?;
         let pairs: Vec<(u32, u32)> =
             (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
         let mut ground = Ground {
             columns,
             groups,
+            group,
             n,
             n_classes,
             classes,
@@ -213,21 +217,22 @@ impl<I: Index> Ground<I> {
         let of = &self.columns[column];
         let mut mixed = vec![false; self.pairs.len()];
         let mut seen: Vec<u32> = Vec::new();
+        let rank = |place: usize| of.ranks[of.order[place].get()].get();
         let mut start = 0;
         while start < self.n {
-            let rank = of.ranks[of.order[start].get()].get();
-            let joined = |place: usize| {
-                let other = of.ranks[of.order[place].get()].get();
-                other == rank || (other == rank + 1 && !self.offers(column, rank))
-            };
-            let mut end = start;
+            let first = rank(start);
+            let joined = |other: usize| other == first || (other == first + 1 && !self.offers(column, first));
+            let mut end = start + 1;
+            if end == self.n || !joined(rank(end)) {
+                start = end;
+                continue;
+            }
             seen.clear();
-            while end < self.n && joined(end) {
+            seen.push(u32::from(self.classes[of.order[start].get()]));
+            while end < self.n && joined(rank(end)) {
                 let class = u32::from(self.classes[of.order[end].get()]);
                 if !seen.contains(&class) {
-                    for &other in &seen {
-                        mixed[self.pair(class, other)] = true;
-                    }
+                    seen.iter().for_each(|&other| mixed[self.pair(class, other)] = true);
                     seen.push(class);
                 }
                 end += 1;

@@ -350,11 +350,11 @@ impl<'g, I: Index> Nodes<'g, I> {
         if node.along_at.is_empty() {
             node.along_at.resize_with(ground.groups.len() * n_entries, Default::default);
         }
-        let (list, group) = (&node.lists[entry].value, column / GROUP);
+        let (list, group) = (&node.lists[entry].value, column / ground.group);
         let length = list.rows.len();
         let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
-            let columns = (ground.columns.len() - group * GROUP).min(GROUP);
+            let columns = (ground.columns.len() - group * ground.group).min(ground.group);
             if node.along.len() + columns * length > self.most_along && !node.along.is_empty() {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
@@ -371,7 +371,7 @@ impl<'g, I: Index> Nodes<'g, I> {
                 _ => look_up::<I, GROUP>(ranks, &list.rows, to),
             }
         }
-        let start = node.along_at[at].value + column % GROUP * length;
+        let start = node.along_at[at].value + column % ground.group * length;
         (&node.lists[entry].value, &node.along[start..start + length])
     }
 }

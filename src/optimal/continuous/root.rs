@@ -69,6 +69,8 @@ impl Root<'_> {
     }
 
     fn work<I: Index>(&self, search: &mut Search<I>, shared: &Mutex<Shared>, wake: &Condvar) {
+        // A better root whose tree was not made yet, and how many cuts were tried since one was.
+        let (mut pending, mut since): (Option<Best>, u32) = (None, BETWEEN_TREES);
         let mut state = lock(shared);
         loop {
             if state.stop.is_some() {
@@ -77,6 +79,13 @@ impl Root<'_> {
             let best = state.best;
             let next = state.heap.peek().is_some_and(|interval| interval.lower < best);
             let Some(interval) = (if next { state.heap.pop() } else { None }) else {
+                if let Some(best) = pending.take() {
+                    drop(state);
+                    let offered = self.offer(search, &best);
+                    state = lock(shared);
+                    state.stop = state.stop.or(offered.err());
+                    continue;
+                }
                 if state.active.is_empty() {
                     wake.notify_all();
                     return;
@@ -87,20 +96,37 @@ impl Root<'_> {
             let lower = interval.lower;
             state.active.push(lower);
             drop(state);
-            let found = self.step(search, interval.clone(), best);
+            let mut found = Best::leaf(best);
+            let tried = search.step(0, &self.ask, interval.clone(), &mut found);
+            since += 1;
+            let cost = found.cost;
+            if cost < best {
+                pending = Some(found);
+            }
+            // Above depth two the tree is there already; at depth two its stumps have to be looked for.
+            let may_offer = self.ask.depth > 2 || since >= BETWEEN_TREES;
+            let offered = match pending.take_if(|_| may_offer && tried.is_ok()) {
+                Some(best) => {
+                    since = 0;
+                    self.offer(search, &best)
+                }
+                None => Ok(()),
+            };
             state = lock(shared);
             let place = state.active.iter().position(|&other| other == lower).expect("it was put there");
             state.active.swap_remove(place);
-            match found {
+            state.best = state.best.min(cost);
+            match offered.and(tried) {
                 Err(stop) => {
                     state.heap.push(interval);
                     state.stop = Some(stop);
                 }
-                Ok((cost, new, tie)) => {
-                    state.best = state.best.min(cost);
-                    state.heap.extend(new);
-                    state.ties.extend(tie);
+                Ok(Some(tried)) => {
+                    state.heap.extend(tried.halves.into_iter().flatten());
+                    let may_tie = self.ask.ties && tried.itself.lower <= cost;
+                    state.ties.extend(Some(tried.itself).filter(|_| may_tie));
                 }
+                Ok(None) => {}
             }
             if self.proves {
                 self.anytime.prove(state.bound().max(0) as u64 + self.constant);
@@ -109,22 +135,13 @@ impl Root<'_> {
         }
     }
 
-    /// Tries one cut. Returns what the best tree costs, and what is left to try.
-    #[allow(clippy::type_complexity)] // it is taken apart at once
-    fn step<I: Index>(
-        &self,
-        search: &mut Search<I>,
-        interval: Interval,
-        known: i64,
-    ) -> Result<(i64, impl Iterator<Item = Interval> + use<I>, Option<Interval>), Stop> {
-        let mut best = Best::leaf(known);
-        let tried = search.step(0, &self.ask, interval, &mut best)?;
-        if best.cost < known {
-            let shape = search.shape(0, &best, &self.ask)?;
-            self.anytime.offer(shape, best.cost as u64 + self.constant);
-        }
-        let (halves, itself) = tried.map_or(([None, None], None), |tried| (tried.halves, Some(tried.itself)));
-        let may_tie = |interval: &Interval| self.ask.ties && interval.lower <= best.cost;
-        Ok((best.cost, halves.into_iter().flatten(), itself.filter(may_tie)))
+    /// Makes the tree of the best root, for users to see.
+    fn offer<I: Index>(&self, search: &mut Search<I>, best: &Best) -> Result<(), Stop> {
+        let shape = search.shape(0, best, &self.ask)?;
+        self.anytime.offer(shape, best.cost as u64 + self.constant);
+        Ok(())
     }
 }
+
+/// How many cuts are tried, at depth two, before another tree is made.
+const BETWEEN_TREES: u32 = 16;

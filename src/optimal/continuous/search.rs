@@ -87,6 +87,7 @@ pub(super) struct Search<'g, I> {
     pub(super) budget: &'g Budget,
     ticker: Ticker<'g>,
     classes: Vec<i64>,
+    left: Vec<i64>,
     pub(super) tried: u64,
 }
 
@@ -98,6 +99,7 @@ impl<'g, I: Index> Search<'g, I> {
             budget,
             ticker: Ticker::new(budget),
             classes: Vec::new(),
+            left: Vec::new(),
             tried: 0,
         }
     }
@@ -267,10 +269,7 @@ impl<'g, I: Index> Search<'g, I> {
         best: &mut Best,
     ) -> Result<Costed, Stop> {
         let (ground, penalty) = (self.ground(), self.ground().penalty);
-        let all = &self.nodes.at(at.level).classes;
-        let right: SmallVec<[i64; 8]> = all.iter().zip(&at.classes).map(|(all, left)| all - left).collect();
-        self.stumps.branches[0].set(&at.classes);
-        self.stumps.branches[1].set(&right);
+        self.set_branches(at.level, at.side.column, cut);
         let wanted = |branch: usize, end: &End| {
             at.shares.iter().any(|&(left, right)| [left, right][branch] == 1).then_some(end.stumps)
         };
@@ -324,6 +323,17 @@ impl<'g, I: Index> Search<'g, I> {
             }
         }
         Ok(costed)
+    }
+
+    /// Sets the masses of the branches of a cut of an open column.
+    pub(super) fn set_branches(&mut self, level: usize, column: usize, cut: usize) {
+        let mut classes = std::mem::take(&mut self.left);
+        self.nodes.classes_left(level, column, cut, &mut classes);
+        self.stumps.branches[0].set(&classes);
+        let all = &self.nodes.at(level).classes;
+        classes.iter_mut().zip(all).for_each(|(left, all)| *left = all - *left);
+        self.stumps.branches[1].set(&classes);
+        self.left = classes;
     }
 
     /// Tries a cut with deeper branches.
