@@ -17,17 +17,17 @@ use crate::{continuous, random_params, run};
 /// A budget that is spent at once, or soon.
 fn stingy(random: &mut Random) -> Budget {
     let none = Limits::default();
-    match random.below(6) {
-        0 => Budget::new(Limits { seconds: Some(*random.pick(&[0.0, 1e-5, 1e-4, 1e-3, 5e-3])), ..none }),
-        1 => Budget::new(Limits { memory: Some(*random.pick(&[0, 300, 3_000, 30_000, 300_000])), ..none }),
-        2 => {
+    match random.below(12) {
+        0 | 1 => Budget::new(Limits { seconds: Some(*random.pick(&[0.0, 1e-5, 1e-4, 1e-3, 5e-3])), ..none }),
+        2 | 3 => Budget::new(Limits { memory: Some(*random.pick(&[0, 300, 3_000, 30_000, 300_000])), ..none }),
+        4 => {
             let cancelled = Budget::new(none);
             cancelled.cancel();
             cancelled
         }
-        3 => {
+        5..=7 => {
             // Asked on every look at the budget, and told to stop on one of the first.
-            let looks = AtomicU64::new(1 + random.below(60));
+            let looks = AtomicU64::new(1 + random.below(12));
             Budget::new(none).asking(Duration::ZERO, move || looks.fetch_sub(1, Relaxed) > 1)
         }
         _ => Budget::new(Limits { nodes: Some(*random.pick(&[0, 1, 2, 3, 5, 10, 30, 100, 300])), ..none }),
@@ -71,7 +71,7 @@ fn a_stopped_search_is_honest() {
         let mut random = Random::new(16_000_000 + seed);
         // The largest take longer than the limits, the smallest do not.
         let sizes = [((1, 20), (1, 4)), ((1, 20), (4, 12)), ((40, 150), (1, 12)), ((40, 150), (10, 60))];
-        let (rows, values) = if random.chance(8) { ((150, 300), (60, 200)) } else { *random.pick(&sizes) };
+        let (rows, values) = if random.chance(15) { ((150, 300), (60, 200)) } else { *random.pick(&sizes) };
         let data = random_cuts(&mut random, Size { rows, columns: (1, 5), values });
         let mut reference = random_params(&mut random, &[1, 2, 3, 3, 3]);
         reference.binarizer.nominal = Nominal::OneVsRest; // a thousand subsets would take minutes without a limit
