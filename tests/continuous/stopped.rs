@@ -27,7 +27,7 @@ fn stingy(random: &mut Random) -> Budget {
         }
         5..=7 => {
             // Asked on every look at the budget, and told to stop on one of the first.
-            let looks = AtomicU64::new(1 + random.below(12));
+            let looks = AtomicU64::new(*random.pick(&[1, 5, 10, 15, 20, 30]));
             Budget::new(none).asking(Duration::ZERO, move || looks.fetch_sub(1, Relaxed) > 1)
         }
         _ => Budget::new(Limits { nodes: Some(*random.pick(&[0, 1, 2, 3, 5, 10, 30, 100, 300])), ..none }),
