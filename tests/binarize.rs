@@ -8,6 +8,7 @@ use common::{Random, random_table};
 use lattree::Error;
 use lattree::budget::{Budget, Limits};
 use lattree::data::binary::ABSENT;
+use lattree::data::binary::class_masses;
 use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Nominal, Number, OwnTests, Schema, Target,
     TargetSchema, Task, Thresholds, Value,
@@ -113,7 +114,7 @@ fn all_tests_are_offered_once_in_order() {
         let present = |row: usize| table.pattern_of[row] != ABSENT;
         assert!((0..data.n_rows()).all(|row| present(row) == (data.count(row) > 0)));
         let Target::Classes(classes) = data.target() else { panic!("classes") };
-        let masses = table.class_masses(&data, |row| data.count(row));
+        let masses = class_masses(&data, &table.pattern_of, table.n_patterns, |row| data.count(row));
         for pattern in 0..table.n_patterns {
             let mut expected: Vec<(u32, u64)> = Vec::new();
             for &row in rows.iter().filter(|&&row| table.pattern_of[row] as usize == pattern) {

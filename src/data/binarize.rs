@@ -88,8 +88,22 @@ pub(super) struct CodedColumn {
 /// The tests of each column that has any, and whether ordered columns have all their cuts; or why that is not known.
 pub(super) type Coded = std::result::Result<(Vec<CodedColumn>, bool), Stop>;
 
+/// The columns of a table before it is decided how many cuts they may have, and which search will see them.
+pub(crate) struct PreparedColumns(pub(super) Vec<Prepared>);
+
+impl PreparedColumns {
+    /// How many tests there are with all thresholds, and how many columns if each test of a nominal one is one.
+    pub(crate) fn n_tests_and_columns(&self) -> (usize, usize) {
+        let of = |column: &Prepared| match column {
+            Prepared::Nominal(coded) => (coded.tests.len(), coded.tests.len()),
+            Prepared::Ordered(order) => (order.n_cuts() + usize::from(order.missing), 1),
+        };
+        self.0.iter().map(of).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+    }
+}
+
 /// A column before it is decided how many cuts it may have.
-enum Prepared {
+pub(super) enum Prepared {
     Nominal(CodedColumn),
     Ordered(Ordered),
 }
@@ -146,17 +160,23 @@ impl Binarizer {
         }
     }
 
-    /// The tests of each column that has any, and whether ordered columns have all their cuts. With `parallel`, columns
-    /// are shared out in the rayon pool that this is called in.
+    /// Sorts ordered columns and codes nominal ones. With `parallel`, columns are shared out in the rayon pool that this is
+    /// called in.
     ///
     /// O(n log n) per column. Stops when the budget says so.
-    pub(super) fn code(&self, data: &Dataset, budget: &Budget, parallel: bool) -> Result<Coded> {
+    pub(crate) fn prepare(
+        &self,
+        data: &Dataset,
+        budget: &Budget,
+        parallel: bool,
+    ) -> Result<std::result::Result<PreparedColumns, Stop>> {
+        data.cases()?;
         if self.thresholds == Thresholds::Mdlp && !matches!(data.target(), Target::Classes(_)) {
             return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
         }
         let present = data.present();
         let prepare = |index: usize| match budget.check() {
-            Ok(()) => self.prepare(data, index, &present, &mut Ticker::new(budget)),
+            Ok(()) => self.prepare_column(data, index, &present, &mut Ticker::new(budget)),
             Err(stop) => Ok(Err(stop)),
         };
         let n_columns = data.columns().len();
@@ -164,10 +184,12 @@ impl Binarizer {
             true => (0..n_columns).into_par_iter().map(prepare).collect(),
             false => (0..n_columns).map(prepare).collect(),
         };
-        let prepared = match prepared?.into_iter().collect::<std::result::Result<Vec<Prepared>, Stop>>() {
-            Ok(prepared) => prepared,
-            Err(stop) => return Ok(Err(stop)),
-        };
+        Ok(prepared?.into_iter().collect::<std::result::Result<Vec<Prepared>, Stop>>().map(PreparedColumns))
+    }
+
+    /// The tests of each column that has any, and whether ordered columns have all their cuts.
+    pub(super) fn code(&self, data: &Dataset, prepared: PreparedColumns, budget: &Budget, parallel: bool) -> Coded {
+        let prepared = prepared.0;
         let fixed = prepared.iter().map(|column| match column {
             Prepared::Nominal(coded) => coded.tests.len(),
             Prepared::Ordered(order) => usize::from(self.has_own_test(order)),
@@ -189,14 +211,13 @@ impl Binarizer {
             true => prepared.into_par_iter().map(cut).collect(),
             false => prepared.into_iter().map(cut).collect(),
         };
-        Ok(coded.map(|coded| {
+        coded.map(|coded| {
             let exact = coded.iter().all(|(_, exact)| *exact);
             (coded.into_iter().map(|(column, _)| column).filter(|column| !column.tests.is_empty()).collect(), exact)
-        }))
+        })
     }
 
-    /// Sorts an ordered column, codes a nominal one.
-    fn prepare(
+    fn prepare_column(
         &self,
         data: &Dataset,
         index: usize,
@@ -256,7 +277,7 @@ impl Binarizer {
         }
     }
 
-    pub(super) fn code_nominal(&self, data: &Dataset, index: usize, present: &[u64]) -> Result<CodedColumn> {
+    fn code_nominal(&self, data: &Dataset, index: usize, present: &[u64]) -> Result<CodedColumn> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         let Column::Levels { codes, .. } = &**column else { unreachable!("`Dataset::new` checked the kinds") };
         let mut occurs = vec![false; feature.kind.levels().len()];

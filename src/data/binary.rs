@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::binarize::{Binarizer, CodedColumn, Passes};
+use super::binarize::{Binarizer, CodedColumn, Passes, PreparedColumns};
 use super::codes::unpack;
 use super::dataset::{Dataset, Target};
 use crate::bits;
@@ -43,12 +43,20 @@ impl BinaryTable {
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
-        data.cases()?;
-        let (columns, exact_thresholds) = match binarizer.code(data, budget, parallel)? {
-            Ok(coded) => coded,
-            Err(stop) => return Ok(Err(stop)),
-        };
-        Ok(Self::merge(data, columns, exact_thresholds, budget))
+        let prepared = binarizer.prepare(data, budget, parallel)?;
+        Ok(prepared.and_then(|prepared| Self::of(data, binarizer, prepared, budget, parallel)))
+    }
+
+    /// As [`BinaryTable::new`], of columns that are prepared.
+    pub(crate) fn of(
+        data: &Dataset,
+        binarizer: &Binarizer,
+        prepared: PreparedColumns,
+        budget: &Budget,
+        parallel: bool,
+    ) -> std::result::Result<Self, Stop> {
+        let (columns, exact_thresholds) = binarizer.code(data, prepared, budget, parallel)?;
+        Self::merge(data, columns, exact_thresholds, budget)
     }
 
     fn merge(

@@ -3,15 +3,13 @@
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::binarize::{Binarizer, OwnTests};
+use super::binarize::{Binarizer, OwnTests, Prepared, PreparedColumns};
 use super::binary::ABSENT;
 use super::codes::unpack;
 use super::dataset::{Column, Dataset};
-use super::schema::Kind;
-use super::thresholds::{Ordered, threshold_between};
+use super::thresholds::threshold_between;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::error::Result;
 use crate::tree::Test;
 
 /// Rows that no test tells apart are one *pattern*; what is known of a pattern is its rank in each column.
@@ -79,32 +77,28 @@ impl Ranked {
 
 impl RankedTable {
     /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows, and
-    /// drops columns that are constant or repeat an earlier one. The outer result is the call's, the inner one the
-    /// budget's.
+    /// drops columns that are constant or repeat an earlier one. All thresholds are offered.
     ///
-    /// Of `binarizer`, thresholds are not looked at: all are offered. With `parallel`, columns are shared out in the rayon
-    /// pool that this is called in.
+    /// With `parallel`, columns are shared out in the rayon pool that this is called in.
     ///
-    /// Complexity: O(n log n) per column.
-    pub fn new(
+    /// Complexity: O(n) per column.
+    pub(crate) fn of(
         data: &Dataset,
         binarizer: &Binarizer,
+        prepared: PreparedColumns,
         budget: &Budget,
         parallel: bool,
-    ) -> Result<std::result::Result<Self, Stop>> {
-        data.cases()?;
-        let present = data.present();
-        let rank = |index: usize| match budget.check() {
-            Ok(()) => rank_column(data, binarizer, index, &present, &mut Ticker::new(budget)),
-            Err(stop) => Ok(Err(stop)),
+    ) -> std::result::Result<Self, Stop> {
+        let columns: Vec<(usize, Prepared)> = prepared.0.into_iter().enumerate().collect();
+        let rank = |(index, column)| {
+            budget.check()?;
+            Ok(rank_column(data, binarizer, index, column))
         };
-        let n_columns = data.columns().len();
-        let ranked: Result<Vec<_>> = match parallel {
-            true => (0..n_columns).into_par_iter().map(rank).collect(),
-            false => (0..n_columns).map(rank).collect(),
+        let ranked: std::result::Result<Vec<Ranked>, Stop> = match parallel {
+            true => columns.into_par_iter().map(rank).collect(),
+            false => columns.into_iter().map(rank).collect(),
         };
-        let ranked: std::result::Result<Vec<Ranked>, Stop> = ranked?.into_iter().collect();
-        Ok(ranked.and_then(|ranked| Self::merge(data, ranked, &present, &mut Ticker::new(budget))))
+        Self::merge(data, ranked?, &data.present(), &mut Ticker::new(budget))
     }
 
     fn merge(
@@ -207,37 +201,25 @@ fn flipped(ranks: &[u32], flip: u32) -> impl Iterator<Item = u32> {
     ranks.iter().map(move |&rank| rank ^ flip)
 }
 
-fn rank_column(
-    data: &Dataset,
-    binarizer: &Binarizer,
-    index: usize,
-    present: &[u64],
-    ticker: &mut Ticker,
-) -> Result<std::result::Result<Ranked, Stop>> {
-    data.check_learnable(index, present)?;
-    let (feature, column) = (index as u32, &data.columns()[index]);
-    if let Kind::Nominal(_) = data.schema().features[index].kind {
-        let coded = binarizer.code_nominal(data, index, present)?;
-        let codes = unpack(&coded.codes.planes().collect::<Vec<_>>(), data.n_rows());
-        let columns = (0..).zip(&coded.tests).map(|(place, test)| RankedColumn {
-            ranks: codes.iter().map(|&code| u32::from(!coded.passes.test(code as usize, place))).collect(),
-            n_ranks: 2,
-            n_cuts: 1,
-            source: Source::Test(test.clone()),
-        });
-        return Ok(Ok(Ranked { columns: columns.collect(), codes, n_codes: 0 }));
-    }
-    Ok(Ordered::new(column, present, false, ticker).map(|order| {
-        let missing = order.missing;
-        let (ranks, keys) = order.ranks(data.n_rows());
-        let n_ranks = keys.len() + usize::from(missing);
-        let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
-        let columns = vec![RankedColumn {
-            ranks,
-            n_ranks,
-            n_cuts: offered.saturating_sub(1),
-            source: Source::Values { feature, column: column.clone(), keys },
-        }];
-        Ranked { codes: vec![], n_codes: n_ranks, columns }
-    }))
+fn rank_column(data: &Dataset, binarizer: &Binarizer, index: usize, column: Prepared) -> Ranked {
+    let order = match column {
+        Prepared::Ordered(order) => order,
+        Prepared::Nominal(coded) => {
+            let codes = unpack(&coded.codes.planes().collect::<Vec<_>>(), data.n_rows());
+            let columns = (0..).zip(&coded.tests).map(|(place, test)| RankedColumn {
+                ranks: codes.iter().map(|&code| u32::from(!coded.passes.test(code as usize, place))).collect(),
+                n_ranks: 2,
+                n_cuts: 1,
+                source: Source::Test(test.clone()),
+            });
+            return Ranked { columns: columns.collect(), codes, n_codes: 0 };
+        }
+    };
+    let missing = order.missing;
+    let (ranks, keys) = order.ranks(data.n_rows());
+    let n_ranks = keys.len() + usize::from(missing);
+    let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
+    let source = Source::Values { feature: index as u32, column: data.columns()[index].clone(), keys };
+    let column = RankedColumn { ranks, n_ranks, n_cuts: offered.saturating_sub(1), source };
+    Ranked { codes: vec![], n_codes: n_ranks, columns: vec![column] }
 }

@@ -44,7 +44,7 @@ pub use dense::parts::Measure;
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
-use crate::data::{Binarizer, BinaryTable, Dataset, Target};
+use crate::data::{Binarizer, BinaryTable, Dataset, Target, Thresholds};
 use crate::error::{Error, Result};
 use crate::objective::{Objective, Units};
 use crate::threads;
@@ -213,6 +213,16 @@ impl Params {
         self.limits.checked()?;
         threads::checked(self.threads)?;
         let binarizer = self.binarizer.clone().checked()?;
+        let all =
+            matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All) && binarizer.max_thresholds.is_none();
+        if self.engine == Engine::Continuous && !all {
+            return Err(Error::InvalidParameter {
+                name: "engine",
+                expected: "\"auto\" or \"tests\" where the binarizer thins thresholds (\"continuous\" tries all)"
+                    .into(),
+                got: "\"continuous\"".into(),
+            });
+        }
         Ok(Checked { params: Params { binarizer, ..self }, constraints })
     }
 }

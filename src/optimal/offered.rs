@@ -2,9 +2,62 @@
 
 use super::{Engine, Params};
 use crate::budget::{Budget, Stop};
-use crate::data::{BinaryTable, Dataset, RankedTable};
+use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
 use crate::error::Result;
 use crate::tree::Test;
+
+/// What the choice of an engine depends on.
+struct Size {
+    cases: usize,
+    /// With all thresholds.
+    tests: usize,
+    /// Each test of a nominal column is one.
+    columns: usize,
+    n_classes: usize,
+}
+
+impl Size {
+    /// Fewer cuts than this in the columns of a table, on average, are few: then pairs of tests are counted faster than
+    /// cuts are tried (`benches/continuous.rs`).
+    const FEW: usize = 8;
+
+    /// Seconds after which an exact search is taken for hopeless.
+    const HOPELESS: f64 = 600.0;
+
+    /// About how long the continuous engine takes: at depth three a microsecond for each case, pair of columns and class
+    /// but one (0.1 to 2 on fifteen tables), and a hundred times as long for each further level. With bounds of trees
+    /// that may have smaller leaves than asked for, ten times that.
+    fn seconds(&self, params: &Params) -> f64 {
+        let others = self.n_classes.saturating_sub(1) as f64;
+        let at_three = 1e-6 * self.cases as f64 * (self.columns as f64).powi(2) * others;
+        let levels = params.max_depth.min(params.max_nodes.map_or(u32::MAX, |nodes| nodes.min(64) as u32));
+        let relaxed = if params.min_leaf > 1 { 10.0 } else { 1.0 };
+        at_three * relaxed * 100f64.powi(levels as i32 - 3)
+    }
+
+    /// About what the continuous engine holds at once.
+    fn bytes(&self, params: &Params) -> u64 {
+        let others = self.n_classes.saturating_sub(1) as u64;
+        let of_cell = 20 * u64::from(params.max_depth.max(1)) + 24 * others;
+        (self.cases as u64).saturating_mul(self.columns as u64 * of_cell)
+    }
+
+    /// The engine that was asked for; where the choice is free, the one over tests where all thresholds are few, or
+    /// exact search is hopeless and thresholds may be thinned; else the continuous one.
+    fn engine(&self, params: &Params, memory: u64) -> Engine {
+        let binarizer = &params.binarizer;
+        let thinned =
+            binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
+        match params.engine {
+            Engine::Auto if thinned || self.tests <= binarizer.max_tests => Engine::Tests,
+            Engine::Auto if self.tests < Self::FEW * self.columns => Engine::Tests,
+            Engine::Auto if binarizer.thresholds == Thresholds::All => Engine::Continuous,
+            Engine::Auto if self.seconds(params) > Self::HOPELESS || self.bytes(params) > memory / 2 => Engine::Tests,
+            Engine::Auto => Engine::Continuous,
+            chosen => chosen,
+        }
+    }
+}
 
 /// A table for one of the two engines.
 pub(super) enum Offered {
@@ -22,9 +75,18 @@ impl Offered {
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
         let binarizer = &params.binarizer;
-        Ok(match params.engine {
-            Engine::Continuous => RankedTable::new(data, binarizer, budget, parallel)?.map(Offered::Thresholds),
-            Engine::Tests | Engine::Auto => BinaryTable::new(data, binarizer, budget, parallel)?.map(Offered::Tests),
+        let prepared = match binarizer.prepare(data, budget, parallel)? {
+            Ok(prepared) => prepared,
+            Err(stop) => return Ok(Err(stop)),
+        };
+        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        let size = {
+            let (tests, columns) = prepared.n_tests_and_columns();
+            Size { cases: data.n_rows(), tests, columns, n_classes }
+        };
+        Ok(match size.engine(params, budget.memory_limit()) {
+            Engine::Continuous => RankedTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Thresholds),
+            _ => BinaryTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Tests),
         })
     }
 

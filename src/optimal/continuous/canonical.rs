@@ -6,7 +6,7 @@
 use super::super::rebuild::Shape;
 use super::interval::Interval;
 use super::node::Side;
-use super::search::{Ask, Best, Search};
+use super::search::{Ask, Best, Branches, Search};
 use super::stump::Index;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
@@ -106,7 +106,7 @@ impl<I: Index> Search<'_, I> {
         (column, cut, passes_left): (usize, usize, bool),
         (depth, nodes): (u32, u64),
         cost: i64,
-    ) -> Result<((u64, u64), (i64, i64)), Stop> {
+    ) -> Result<Branches, Stop> {
         let target = cost + 1 - self.nodes.ground.penalty;
         for (pass, fail) in shares(depth, nodes, true) {
             let share = if passes_left { (pass, fail) } else { (fail, pass) };

@@ -8,6 +8,7 @@ use super::ground::Ground;
 use super::interval::Bounds;
 use super::node::{Nodes, Side};
 use super::stump::{Index, Sides};
+use crate::budget::{Stop, Ticker};
 use crate::optimal::simd::Isa;
 
 /// A bound of an entry's stump, without the penalty.
@@ -101,13 +102,13 @@ impl Stumps {
         level: usize,
         side: Side<I>,
         bounds: [Option<Bounds>; 2],
-    ) -> usize {
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
         let ground = nodes.ground;
         let [left, right] = &mut self.branches;
         for (branch, bounds) in [&mut *left, &mut *right].into_iter().zip(bounds) {
             branch.start(bounds.unwrap_or_default(), ground.penalty);
         }
-        let scans = self.scans;
         let right_bounds = &self.bounds[right.bounds.start..][..right.bounds.length];
         (0..).zip(right_bounds).for_each(|(place, &(_, entry))| self.place_of[entry as usize] = place);
         for place in 0..left.bounds.length {
@@ -126,7 +127,9 @@ impl Stumps {
             let sides = if totals_right.is_some() { Sides::Both } else { Sides::Left };
             let (list, along) = nodes.along(level, side.column, entry as usize);
             let [of_left, of_right] = list.steps.extremes(self.isa, along, side.cut, sides);
-            self.scans += along.len() as u64;
+            let scanned = along.len();
+            self.scans += scanned as u64;
+            ticker.tick(scanned / 8 + nodes.work())?;
             left.take(place, entry, left.mass - totals.best(of_left.greatest, of_left.least));
             if let Some(totals) = totals_right {
                 right.take(other as usize, entry, right.mass - totals.best(of_right.greatest, of_right.least));
@@ -142,11 +145,13 @@ impl Stumps {
             let Some(totals) = worth(ground, right, entry, bound, place) else { continue };
             let (list, along) = nodes.along(level, side.column, entry as usize);
             let [_, of_right] = list.steps.extremes(self.isa, along, side.cut, Sides::Right);
-            self.scans += along.len() as u64;
+            let scanned = along.len();
+            self.scans += scanned as u64;
+            ticker.tick(scanned / 8 + nodes.work())?;
             right.take(place, entry, right.mass - totals.best(of_right.greatest, of_right.least));
         }
         right_bounds.iter().for_each(|&(_, entry)| self.place_of[entry as usize] = u32::MAX);
-        (self.scans - scans) as usize
+        Ok(())
     }
 
     /// The first column with a stump of this cost on one side of a cut, whose masses are set.
@@ -181,23 +186,18 @@ impl Stumps {
     pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {
         let Branch { bounds: old, found, .. } = &self.branches[branch];
         self.changed.clear();
-        for ((place, &(bound, entry)), &found) in self.bounds[old.start..][..old.length].iter().enumerate().zip(found) {
-            let _ = place;
-            if found != UNKNOWN {
-                let bound = bound.max(found - lost);
-                if bound < cap {
-                    self.changed.push((bound, entry));
-                }
+        let old_bounds = old.start..old.start + old.length;
+        for (&(bound, entry), &found) in self.bounds[old_bounds.clone()].iter().zip(found) {
+            let bound = bound.max(found.saturating_sub(lost));
+            if found != UNKNOWN && bound < cap {
+                self.changed.push((bound, entry));
             }
         }
         self.changed.sort_unstable();
         let start = self.bounds.len();
         let mut changed = self.changed.iter().copied().peekable();
-        for place in 0..old.length {
-            if found[place] != UNKNOWN {
-                continue;
-            }
-            let kept = self.bounds[old.start + place];
+        for (place, _) in old_bounds.zip(found).filter(|&(_, &found)| found == UNKNOWN) {
+            let kept = self.bounds[place];
             if kept.0 >= cap {
                 break;
             }

@@ -43,8 +43,6 @@ pub(super) struct Ground<I> {
     pub(super) columns: Vec<Column<I>>,
     /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
     pub(super) groups: Vec<Vec<[I; GROUP]>>,
-    /// How many columns of a group are in use.
-    pub(super) group: usize,
     pub(super) n: usize,
     /// Classes that occur; more than 0.
     pub(super) n_classes: usize,
@@ -143,15 +141,13 @@ impl<I: Index> Ground<I> {
             let of = |i: usize| std::array::from_fn(|k| columns.get(k).map_or(I::of(0), |column| column.ranks[i]));
             (0..=n).map(of).collect()
         };
-        let group = std::env::var("GRP").ok().and_then(|v| v.parse().ok()).unwrap_or(GROUP);
-        let groups = columns.chunks(group).map(side_by_side).collect();
+        let groups = columns.chunks(GROUP).map(side_by_side).collect();
         ticker.tick(4 * n * columns.len())?;
         let pairs: Vec<(u32, u32)> =
             (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
         let mut ground = Ground {
             columns,
             groups,
-            group,
             n,
             n_classes,
             classes,

@@ -60,9 +60,15 @@ fn with_index<I: Index>(
     let mut ticker = Ticker::new(run.budget);
     let ground: Ground<I> = Ground::new(run.data, table, run.units, constraints.min_leaf, &mut ticker)?;
     let isa = if run.params.params.switches.baseline { Isa::all()[0] } else { Isa::best() };
-    let threads = if limits.0 > 2 { run.threads } else { 1 };
+    // Half of the memory is for what has to be there, at the cost of threads; half for what can be made again.
+    let most = run.budget.memory_limit() / 2;
+    let fitting = (most / Search::bytes(&ground, limits.0).max(1)) as usize;
+    if fitting == 0 {
+        return Err(Stop::Memory);
+    }
+    let threads = if limits.0 > 2 { run.threads.min(fitting) } else { 1 };
     threads::with_pool(threads, |threads| {
-        let bytes = run.budget.memory_limit() / 2 / (threads as u64 * u64::from(limits.0.max(1)));
+        let bytes = most / (threads as u64 * u64::from(limits.0.max(1)));
         let mut workers: Vec<Search<I>> =
             (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, bytes)).collect();
         let leaf = workers[0].nodes.at(0).leaf();
@@ -101,7 +107,6 @@ impl Whole<'_> {
                 let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
                 let (found, ties) = root.search(workers, cost)?;
                 cost = found;
-                if std::env::var("PH").is_ok() { eprintln!("depth {shallow} tried {} scans {} open {} t {:.4}", workers[0].tried, workers[0].stumps.scans, ties.len(), workers[0].budget.seconds()); }
                 open = is_last.then_some(ties);
             }
             if depth == 1 {
@@ -112,7 +117,6 @@ impl Whole<'_> {
         let worker = &mut workers[0];
         self.anytime.prove(cost as u64 + constant);
         let mut shape = worker.canonical(0, (depth, nodes), cost, open)?;
-        if std::env::var("PH").is_ok() { eprintln!("canonical tried {} scans {} t {:.4}", worker.tried, worker.stumps.scans, worker.budget.seconds()); }
         if self.rank == Rank::ObjectiveThenNodes {
             self.anytime.replace(shape.clone(), cost as u64 + constant);
             // Algorithm 7 of MurTree.

@@ -132,6 +132,8 @@ pub(super) struct Nodes<'g, I> {
     epoch: u64,
     /// The most elements of [`Node::along`] before all are forgotten.
     most_along: usize,
+    /// Nanoseconds, about, spent on views since the last look.
+    work: usize,
 }
 
 impl<'g, I: Index> Nodes<'g, I> {
@@ -149,7 +151,12 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         nodes[0].epoch = 1;
         nodes[0].along_epoch = 1;
-        Nodes { ground, nodes, epoch: 1, most_along }
+        Nodes { ground, nodes, epoch: 1, most_along, work: 0 }
+    }
+
+    /// What was spent on views since the last call, in units of a ticker.
+    pub(super) fn work(&mut self) -> usize {
+        std::mem::take(&mut self.work)
     }
 
     pub(super) fn at(&self, level: usize) -> &Node<I> {
@@ -186,6 +193,7 @@ impl<'g, I: Index> Nodes<'g, I> {
             return;
         }
         self.order(level - 1, column);
+        self.work += 2 * self.nodes[level - 1].n;
         let mut order = std::mem::take(&mut self.nodes[level].orders[column].value);
         let (parent, node) = (self.ordered(level - 1, column), &self.nodes[level]);
         let (side, ranks) = (node.side, &self.ground.columns[node.side.column].ranks[..]);
@@ -215,6 +223,7 @@ impl<'g, I: Index> Nodes<'g, I> {
             return;
         }
         self.order(level, column);
+        self.work += 5 * self.nodes[level].n;
         let mut opened = std::mem::take(&mut self.nodes[level].opened[column].value);
         let Opened { ranks, before, mass, cases, classes, last } = &mut opened;
         let ground = self.ground;
@@ -279,6 +288,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         let (column, pair) = (entry / n_pairs, ground.pairs[entry % n_pairs]);
         self.order(level, column);
         self.group(level, column);
+        self.work += 5 * self.nodes[level].n;
         let mut list = std::mem::take(&mut self.nodes[level].lists[entry].value);
         let mut members = std::mem::take(&mut self.nodes[level].scratch);
         members.clear();
@@ -350,16 +360,17 @@ impl<'g, I: Index> Nodes<'g, I> {
         if node.along_at.is_empty() {
             node.along_at.resize_with(ground.groups.len() * n_entries, Default::default);
         }
-        let (list, group) = (&node.lists[entry].value, column / ground.group);
+        let (list, group) = (&node.lists[entry].value, column / GROUP);
         let length = list.rows.len();
         let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
-            let columns = (ground.columns.len() - group * ground.group).min(ground.group);
+            let columns = (ground.columns.len() - group * GROUP).min(GROUP);
             if node.along.len() + columns * length > self.most_along && !node.along.is_empty() {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
                 node.along.clear();
             }
+            self.work += columns * length;
             let start = node.along.len();
             node.along_at[at] = Lazy { epoch: node.along_epoch, value: start };
             node.along.resize(start + columns * length, I::of(0));
@@ -371,7 +382,7 @@ impl<'g, I: Index> Nodes<'g, I> {
                 _ => look_up::<I, GROUP>(ranks, &list.rows, to),
             }
         }
-        let start = node.along_at[at].value + column % ground.group * length;
+        let start = node.along_at[at].value + column % GROUP * length;
         (&node.lists[entry].value, &node.along[start..start + length])
     }
 }

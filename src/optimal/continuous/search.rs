@@ -68,12 +68,15 @@ impl Best {
     }
 }
 
+/// The nodes and the costs of a left and a right branch.
+pub(super) type Branches = ((u64, u64), (i64, i64));
+
 /// A cut that was tried.
 pub(super) struct Tried {
     pub(super) cut: usize,
     /// The best tree with this root in hand, and the share and costs of its branches.
     pub(super) upper: i64,
-    pub(super) branches: ((u64, u64), (i64, i64)),
+    pub(super) branches: Branches,
     /// The cuts on its left and right that are still open.
     pub(super) halves: [Option<Interval>; 2],
     /// The cut itself.
@@ -92,9 +95,19 @@ pub(super) struct Search<'g, I> {
 }
 
 impl<'g, I: Index> Search<'g, I> {
+    /// Bytes that a search of this depth holds at once, at least.
+    pub(super) fn bytes(ground: &Ground<I>, depth: u32) -> u64 {
+        let (columns, others) = (ground.columns.len() as u64, ground.n_classes.saturating_sub(1) as u64);
+        let views = u64::from(depth.max(1)) * columns * (2 * size_of::<I>() as u64 + 14);
+        let lists = 2 * columns * others * (3 * size_of::<I>() as u64 + 4);
+        let lines = 2 * ground.n_entries() as u64 * ground.groups.len() as u64 * 16;
+        ground.n as u64 * (views + lists) + lines
+    }
+
+    /// `bytes` are for what can be forgotten and made again.
     pub(super) fn new(ground: &'g Ground<I>, depth: u32, isa: Isa, budget: &'g Budget, bytes: u64) -> Self {
         Search {
-            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / size_of::<I>() as u64 / 2) as usize),
+            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / size_of::<I>() as u64) as usize),
             stumps: Stumps::new(ground.n_entries(), isa),
             budget,
             ticker: Ticker::new(budget),
@@ -172,6 +185,7 @@ impl<'g, I: Index> Search<'g, I> {
         self.tried += 1;
         let (column, ground) = (interval.column, self.ground());
         self.nodes.open(level, column);
+        self.ticker.tick(200 + self.nodes.work())?;
         let opened = self.nodes.opened(level, column);
         interval.last = interval.last.min(opened.last);
         if !ask.relaxed {
@@ -274,8 +288,7 @@ impl<'g, I: Index> Search<'g, I> {
             at.shares.iter().any(|&(left, right)| [left, right][branch] == 1).then_some(end.stumps)
         };
         let bounds = [wanted(0, &interval.left), wanted(1, &interval.right)];
-        let work = self.stumps.evaluate(&mut self.nodes, at.level, at.side, bounds);
-        self.ticker.tick(work / 8 + 200)?;
+        self.stumps.evaluate(&mut self.nodes, at.level, at.side, bounds, &mut self.ticker)?;
         let branches = &self.stumps.branches;
         let cost = |branch: usize, nodes: u64| match nodes {
             0 => branches[branch].leaf,
@@ -472,7 +485,9 @@ impl<'g, I: Index> Search<'g, I> {
         for column in only.map_or(0..n_columns, |column| column..column + 1) {
             self.nodes.order(level, column);
             let order = self.nodes.ordered(level, column);
-            self.ticker.tick(3 * order.len())?;
+            let work = 3 * order.len();
+            self.ticker.tick(work + self.nodes.work())?;
+            let order = self.nodes.ordered(level, column);
             if best.is_none() {
                 // The same for all columns.
                 for &instance in order.iter().filter(|&&instance| has(instance)) {
@@ -523,5 +538,5 @@ struct Costed {
     left: Costs,
     right: Costs,
     upper: i64,
-    branches: ((u64, u64), (i64, i64)),
+    branches: Branches,
 }

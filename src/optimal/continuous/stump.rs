@@ -300,6 +300,7 @@ impl<I: Index, S: Step> Scan<'_, I, S> {
 
 /// The extremes of all lanes, one after the other.
 #[inline(always)]
+#[allow(clippy::needless_range_loop)] // an index says it best, and compiles to vectors
 fn join(lanes: &LaneSums) -> Extremes {
     let mut before = [0i32; LANES];
     for lane in 1..LANES {
