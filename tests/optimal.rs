@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{LEVELS, Oracle, Random, random_table, shape_of, variant};
+use common::{LEVELS, Oracle, Random, cost_of, random_table, shape_of, value, variant};
 use lattree::budget::{Limits, Status};
-use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Target, Thresholds};
+use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Thresholds};
 use lattree::optimal::{Board, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
@@ -106,7 +106,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
     };
     check(&default, "default");
     assert_eq!(
-        errors_of(&data, &default, params.node_penalty),
+        cost_of(&data, &default, params.node_penalty),
         least,
         "{}",
         say("the tree does not cost what it should")
@@ -146,24 +146,6 @@ fn check_fewest(data: &Dataset, params: &Params, default: &Outcome, seed: u64) {
     assert_eq!(ranked.tree, within(fewest.tree.n_nodes() as u64).tree, "seed {seed}, {params:?}\n{data:?}");
 }
 
-/// The cost of a tree, from its predictions.
-fn errors_of(data: &Dataset, outcome: &Outcome, penalty: f64) -> f64 {
-    let predicted = outcome.tree.predict_codes(data, 0..data.n_rows()).expect("the same table");
-    let Target::Classes(classes) = data.target() else { panic!("classes") };
-    let unit = |x: f64| (x / outcome.resolution).round() as u64;
-    let wrong: u64 = (0..data.n_rows())
-        .filter(|&row| predicted[row] != classes[row])
-        .map(|row| data.count(row) * unit(data.weights().map_or(1.0, |w| w[row])))
-        .sum();
-    let nodes = outcome.tree.n_nodes() as u64;
-    value(wrong + if nodes > 0 { nodes * unit(penalty) } else { 0 }, outcome.resolution)
-}
-
-/// A cost as a number, rounded once: a resolution is one over a power of two or of ten.
-fn value(cost: u64, resolution: f64) -> f64 {
-    cost as f64 / (1.0 / resolution).round()
-}
-
 /// Whatever stops a search, the tree is valid, costs what is said, and the bound is below the least cost.
 #[test]
 fn limits_leave_a_valid_tree_and_a_true_bound() {
@@ -196,7 +178,7 @@ fn limits_leave_a_valid_tree_and_a_true_bound() {
         if let Some(&(_, objective, bound)) = outcome.trace.last() {
             assert_eq!((outcome.objective, outcome.lower_bound), (objective, bound), "{}", say());
         }
-        assert_eq!(errors_of(&data, &outcome, params.node_penalty), outcome.objective, "{}", say());
+        assert_eq!(cost_of(&data, &outcome, params.node_penalty), outcome.objective, "{}", say());
         if outcome.status == Status::Optimal {
             assert_eq!(outcome.tree, exact.tree, "{}", say());
         }

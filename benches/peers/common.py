@@ -6,6 +6,7 @@ one counts: what is imported late, the start of thread pools, and the memory tha
 page by page are not part of any figure, of lattree's or of another's.
 """
 
+import argparse
 import gc
 import importlib
 import math
@@ -82,14 +83,17 @@ class Failure:
     reason: str
     limit: bool = False
     """Whether it only took too long."""
+    seconds: float = 0.0
+    """The CPU seconds that it took at least."""
 
 
-def _child(work: Callable[[], object], sender: Connection, core: int, memory: float) -> None:
+def _child(work: Callable[[], object], sender: Connection, core: int | None, memory: float) -> None:
     """Send what the work returns."""
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 1)
     os.dup2(silent, 2)
-    os.sched_setaffinity(0, {core})
+    if core is not None:
+        os.sched_setaffinity(0, {core})
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (int(memory * 2**30), int(memory * 2**30)))
     gc.freeze()  # what the parent has imported is no garbage of this run
@@ -109,8 +113,11 @@ def spent(pid: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def apart(work: Callable[[], T], *, core: int, limit: float, memory: float = 8.0) -> T | Failure:
-    """Run something in a forked process on one core, killed after ``limit`` CPU seconds; ``memory`` in GiB."""
+def apart(work: Callable[[], T], *, core: int | None, limit: float, memory: float = 8.0) -> T | Failure:
+    """Run something in a forked process, killed after ``limit`` CPU seconds; ``memory`` in GiB.
+
+    It runs on one core, or for None on all that this process may use.
+    """
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_child, args=(work, sender, core, memory))
@@ -135,7 +142,7 @@ def apart(work: Callable[[], T], *, core: int, limit: float, memory: float = 8.0
     used = spent(process.pid or 0)
     process.kill()
     process.join()
-    return Failure(f"> {limit:g} s" if used > limit else f"hung after {used:.1f} s", limit=True)
+    return Failure(f"> {limit:g} s" if used > limit else f"hung after {used:.1f} s", limit=True, seconds=used)
 
 
 @dataclass(frozen=True)
@@ -147,7 +154,7 @@ class Run:
     proved: bool
     tests: int = 0
     table: float = 0.0
-    """Seconds of the above that made the data set."""
+    """Seconds of the above that made the data set, or whatever a peer wants."""
     rebuild: float | None = None
     """Seconds of the above that built the canonical tree, where the search says so."""
 
@@ -164,15 +171,15 @@ def settled(work: Callable[[], Run]) -> Run:
     return work() if run.seconds < 1.0 else run
 
 
-def solve(X: Floats, y: Labels, depth: int, nodes: int | None) -> Run:
-    """Time lattree from arrays to tree, and count the errors of the tree."""
-    _solve(*tiny(), 2, None)
-    return settled(lambda: _solve(X, y, depth, nodes))
+def solve(X: Floats, y: Labels, depth: int, nodes: int | None, **parameters: Any) -> Run:
+    """Time lattree from arrays to tree, with further parameters of the search, and count the errors of the tree."""
+    _solve(*tiny(), 2, None, **parameters)
+    return settled(lambda: _solve(X, y, depth, nodes, **parameters))
 
 
-def _solve(X: Floats, y: Labels, depth: int, nodes: int | None) -> Run:
+def _solve(X: Floats, y: Labels, depth: int, nodes: int | None, **parameters: Any) -> Run:
     """Do it, without anything before."""
-    search = lattree.OptimalTreeSearch(max_depth=depth, max_nodes=nodes, threads=1)
+    search = lattree.OptimalTreeSearch(max_depth=depth, max_nodes=nodes, threads=1, **parameters)
     start = time.process_time()
     data = lattree.Dataset.from_arrays(X, y)
     table = time.process_time() - start
@@ -182,7 +189,7 @@ def _solve(X: Floats, y: Labels, depth: int, nodes: int | None) -> Run:
     if errors != result.objective:
         raise AssertionError(f"the tree makes {errors} errors, not {result.objective:g}")
     rebuild = result.stats.get("rebuild_us")
-    proved = result.status == "optimal"
+    proved = result.status == "optimal" and result.exact_thresholds
     return Run(seconds, errors, proved, len(result.tests), table, None if rebuild is None else rebuild / 1e6)
 
 
@@ -220,6 +227,12 @@ def interleaved(
                 continue
             before.append(task())
     return [summary(each) for each in results]
+
+
+def data_option(parser: argparse.ArgumentParser, holds: str) -> None:
+    """Add where the data are."""
+    place = os.environ.get("LATTREE_DATA")
+    parser.add_argument("--data", type=Path, default=place, required=place is None, help=f"{holds} (or LATTREE_DATA)")
 
 
 def default_core() -> int:

@@ -58,7 +58,7 @@ FOREVER = 1_000_000
 """A peer's own limit, in seconds of wall clock: the process is killed instead, by CPU seconds."""
 
 
-def fitted(model: Any, X: Any, y: Labels) -> float:
+def fitted(model: Any, X: Any, y: Any) -> float:
     """Return the CPU seconds of ``fit``."""
     start = time.process_time()
     model.fit(X, y)
@@ -128,6 +128,20 @@ PEERS = {
     "pydl8.5": Peer("pydl85", pydl85),
     "pytrees-rs": Peer("pytrees", pytrees),
 }
+
+
+def present(known: dict[str, Peer], wanted: list[str] | None, parser: argparse.ArgumentParser) -> list[str]:
+    """Return the peers that are wanted, or all that are installed, imported before any process forks."""
+    installed = [name for name, peer in known.items() if importlib.util.find_spec(peer.module)]
+    for name in wanted or ():
+        if name not in installed:
+            parser.error(f"{name} is not installed")
+    chosen = installed if wanted is None else wanted
+    for name in chosen:
+        module(known[name].module)
+    return chosen
+
+
 COLUMNS = (
     DATASET,
     DEPTH,
@@ -170,13 +184,7 @@ def main() -> int:
     parser.add_argument("--peers", nargs="*", choices=PEERS, help="default: all that are installed")
     parser.add_argument("--csv", type=Path, help="file for the rows, written as they come")
     arguments = parser.parse_args()
-    installed = [name for name, peer in PEERS.items() if importlib.util.find_spec(peer.module)]
-    if arguments.peers is None:
-        arguments.peers = installed
-    for name in arguments.peers:
-        if name not in installed:
-            parser.error(f"{name} is not installed")
-        module(PEERS[name].module)
+    arguments.peers = present(PEERS, arguments.peers, parser)
     print(", ".join(f"{name} {version(name)}" for name in ("lattree", *arguments.peers)))
 
     sets = choose(arguments.data / "murtree", arguments.sets)

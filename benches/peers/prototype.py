@@ -80,8 +80,8 @@ def run_prototype(binary: Path, table: Path, depth: int, nodes: int | None, core
                 if spent(process.pid) > limit:
                     process.kill()
                     process.communicate()
-                    return Failure(f"> {limit:g} s", limit=True)
-    errors, seconds = re.search(r"\berr=(\d+)", text), re.search(r"\bcpu=([0-9.]+)", text)
+                    return Failure(f"> {limit:g} s", limit=True, seconds=limit)
+    errors, seconds = re.search(r"\berr[ =](\d+)", text), re.search(r"\bcpu[ =]([0-9.]+)", text)
     if process.returncode or not errors or not seconds:
         return Failure(f"exit status {process.returncode}")
     return Run(float(seconds[1]), int(errors[1]), proved="exact=false" not in text)

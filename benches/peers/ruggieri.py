@@ -8,13 +8,13 @@ A table is ``uci/<file>.csv[.gz]`` below the data folder, with its facts in ``uc
 import argparse
 import csv
 import json
-import os
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
 from pathlib import Path
 
 from bundle_datasets import read
+from common import data_option
 
 from lattree import Dataset
 from lattree.experiments import Triple, triples
@@ -77,8 +77,7 @@ def fold(folder: Path, file: str, number: int) -> Triple:
 
 def arguments_of(parser: argparse.ArgumentParser, default: tuple[str, ...] | None = None) -> argparse.Namespace:
     """Add which tables and where they are, and parse."""
-    place = os.environ.get("LATTREE_DATA")
-    parser.add_argument("--data", type=Path, default=place, required=place is None, help="folder (or LATTREE_DATA)")
+    data_option(parser, "folder")
     parser.add_argument("--sets", nargs="+", choices=tuple(names()), help="default: " + " ".join(default or ("all",)))
     arguments = parser.parse_args()
     wanted = arguments.sets or default or tuple(names())

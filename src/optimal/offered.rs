@@ -17,19 +17,22 @@ struct Size {
 }
 
 impl Size {
-    /// Fewer cuts than this in the columns of a table, on average, are few: then pairs of tests are counted faster than
-    /// cuts are tried (`benches/continuous.rs`).
-    const FEW: usize = 8;
+    /// Up to so many tests per column, on average, pairs of tests are counted faster than cuts are tried: at depth three
+    /// with a thousand cases the two meet between 64 and 70 (`benches/continuous.rs`).
+    const FEW: usize = 64;
+
+    /// The same, where all thresholds were asked for and there are more than the binarizer would offer by itself.
+    const VERY_FEW: usize = 8;
 
     /// Seconds after which an exact search is taken for hopeless.
-    const HOPELESS: f64 = 600.0;
+    const HOPELESS: f64 = 300.0;
 
-    /// About how long the continuous engine takes: at depth three a microsecond for each case, pair of columns and class
-    /// but one (0.1 to 2 on fifteen tables), and a hundred times as long for each further level. With bounds of trees
-    /// that may have smaller leaves than asked for, ten times that.
+    /// About how long the continuous engine takes: at depth three 3 microseconds for each case and class but one, times
+    /// the number of columns to the power of 3/2 (0.3 to 5.5 on seventeen tables), and a hundred times as long for each
+    /// further level. With bounds of trees that may have smaller leaves than asked for, ten times that.
     fn seconds(&self, params: &Params) -> f64 {
         let others = self.n_classes.saturating_sub(1) as f64;
-        let at_three = 1e-6 * self.cases as f64 * (self.columns as f64).powi(2) * others;
+        let at_three = 3e-6 * self.cases as f64 * (self.columns as f64).powf(1.5) * others;
         let levels = params.max_depth.min(params.max_nodes.map_or(u32::MAX, |nodes| nodes.min(64) as u32));
         let relaxed = if params.min_leaf > 1 { 10.0 } else { 1.0 };
         at_three * relaxed * 100f64.powi(levels as i32 - 3)
@@ -49,8 +52,11 @@ impl Size {
         let thinned =
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
         match params.engine {
-            Engine::Auto if thinned || self.tests <= binarizer.max_tests => Engine::Tests,
-            Engine::Auto if self.tests < Self::FEW * self.columns => Engine::Tests,
+            Engine::Auto if thinned => Engine::Tests,
+            Engine::Auto if self.tests <= binarizer.max_tests.min(Self::FEW * self.columns) => Engine::Tests,
+            Engine::Auto if binarizer.thresholds == Thresholds::All && self.tests <= Self::VERY_FEW * self.columns => {
+                Engine::Tests
+            }
             Engine::Auto if binarizer.thresholds == Thresholds::All => Engine::Continuous,
             Engine::Auto if self.seconds(params) > Self::HOPELESS || self.bytes(params) > memory / 2 => Engine::Tests,
             Engine::Auto => Engine::Continuous,

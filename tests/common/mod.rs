@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
-use lattree::optimal::{CacheKind, Order, Params, Switches};
+use lattree::optimal::{CacheKind, Order, Outcome, Params, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
 /// A seeded generator, the same on every platform.
@@ -206,6 +206,38 @@ pub fn random_numbers(random: &mut Random) -> Dataset {
         .expect("the table is well formed")
 }
 
+/// Whether a row passes a test. A missing value fails every value test.
+pub fn passes(data: &Dataset, test: &Test, row: usize) -> bool {
+    let feature = test.feature() as usize;
+    let n_levels = data.schema().features[feature].kind.levels().len() as u32;
+    test.branch(data.columns()[feature].value(row, n_levels)) == Some(0)
+}
+
+/// A number in units of the resolution.
+pub fn units(x: f64, resolution: f64) -> u64 {
+    (x / resolution).round() as u64
+}
+
+/// The mass of a row in units of the resolution; 0 of an absent one.
+pub fn mass_of(data: &Dataset, row: usize, resolution: f64) -> u64 {
+    data.count(row) * units(data.weights().map_or(1.0, |weights| weights[row]), resolution)
+}
+
+/// A cost as a number, rounded once: a resolution is a power of two, or one over a power of ten.
+pub fn value(cost: u64, resolution: f64) -> f64 {
+    if resolution < 1.0 { cost as f64 / (1.0 / resolution).round() } else { cost as f64 * resolution }
+}
+
+/// The cost of the tree that a search found, from its predictions.
+pub fn cost_of(data: &Dataset, outcome: &Outcome, node_penalty: f64) -> f64 {
+    let predicted = outcome.tree.predict_codes(data, 0..data.n_rows()).expect("the same table");
+    let Target::Classes(classes) = data.target() else { panic!("classes") };
+    let wrong = (0..data.n_rows()).filter(|&row| predicted[row] != classes[row]);
+    let wrong: u64 = wrong.map(|row| mass_of(data, row, outcome.resolution)).sum();
+    let nodes = outcome.tree.n_nodes() as u64;
+    value(wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 }, outcome.resolution)
+}
+
 /// Tries all trees. Short, slow, obviously right.
 pub struct Oracle {
     /// Per row: whether it passes each test.
@@ -229,24 +261,14 @@ pub enum Shape {
 
 impl Oracle {
     pub fn new(data: &Dataset, tests: &[Test], resolution: f64, min_leaf: u64, node_penalty: f64) -> Self {
-        let cell = |test: &Test, row: usize| {
-            let feature = test.feature() as usize;
-            let n_levels = data.schema().features[feature].kind.levels().len() as u32;
-            data.columns()[feature].value(row, n_levels)
-        };
         let Target::Classes(classes) = data.target() else { panic!("classes") };
-        let unit = |x: f64| (x / resolution).round() as u64;
-        let masses: Vec<u64> =
-            (0..data.n_rows()).map(|r| data.count(r) * unit(data.weights().map_or(1.0, |w| w[r]))).collect();
+        let masses: Vec<u64> = (0..data.n_rows()).map(|row| mass_of(data, row, resolution)).collect();
         Oracle {
-            // A missing value fails every value test.
-            passes: (0..data.n_rows())
-                .map(|row| tests.iter().map(|test| test.branch(cell(test, row)) == Some(0)).collect())
-                .collect(),
+            passes: (0..data.n_rows()).map(|row| tests.iter().map(|test| passes(data, test, row)).collect()).collect(),
             classes: classes.to_vec(),
             n_classes: data.schema().labels().expect("classes").len(),
             // Beyond the total mass no split pays.
-            penalty: unit(node_penalty).min(masses.iter().sum::<u64>() + 1),
+            penalty: units(node_penalty, resolution).min(masses.iter().sum::<u64>() + 1),
             masses,
             counts: (0..data.n_rows()).map(|row| data.count(row)).collect(),
             n_tests: tests.len(),

@@ -1,0 +1,62 @@
+//! Tables of 60 to 400 rows against the search over all tests: some wrong bounds show on no smaller ones.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use lattree::optimal::{Params, Rank};
+
+use crate::common::{Random, for_seeds};
+use crate::tables::{Size, random_cuts};
+use crate::{check_proved, continuous, offered, random_params, run};
+
+#[test]
+fn equals_the_search_over_all_tests() {
+    let (problems, imperfect) = (AtomicU64::new(0), AtomicU64::new(0));
+    for_seeds(400, |seed| {
+        let mut random = Random::new(12_000_000 + seed);
+        let columns = *random.pick(&[(2, 2), (2, 4), (3, 6)]);
+        let values = *random.pick(&[(1, 60), (40, 100), (60, 200), (100, 400)]);
+        let size = Size { rows: (60, *random.pick(&[100, 200, 400])), columns, values };
+        let data = random_cuts(&mut random, size);
+        let mut params = random_params(&mut random, &[2, 3, 3, 3, 4]);
+        params.min_leaf = *random.pick(&[1, 1, 1, 2, 5, 20]);
+        let Ok(tests) = offered(&data, &params.binarizer) else { return };
+        params.max_depth = params.max_depth.min(affordable(tests.len()));
+        let reference = run(&data, &params).expect("a good table");
+        for params in continuous(&mut random, &params) {
+            let outcome = run(&data, &params).expect("a good table");
+            check_proved(&outcome, &reference, &data, &params, &|| format!("seed {seed}, {params:?}\n{data:?}"));
+        }
+        problems.fetch_add(1, Relaxed);
+        imperfect.fetch_add(u64::from(reference.objective > 0.0 && reference.tree.n_nodes() > 0), Relaxed);
+    });
+    println!("{imperfect:?} of {problems:?} have errors left");
+    assert!(2 * imperfect.into_inner() > problems.into_inner(), "too few problems have errors left");
+}
+
+/// The greatest depth at which the search over so many tests takes a fraction of a second.
+fn affordable(n_tests: usize) -> u32 {
+    match n_tests {
+        0..60 => 4,
+        60..800 => 3,
+        _ => 2,
+    }
+}
+
+/// Depths beyond those that are solved directly. Without `min_leaf`: bounds are weaker under it, and such problems would
+/// take minutes; brute force has some of depth five.
+#[test]
+fn equals_the_search_over_all_tests_at_greater_depth() {
+    for_seeds(120, |seed| {
+        let mut random = Random::new(13_000_000 + seed);
+        let values = (1, *random.pick(&[2, 3, 4]));
+        let data = random_cuts(&mut random, Size { rows: (20, 50), columns: (1, 5), values });
+        let params = random_params(&mut random, &[4, 5, 6]);
+        let max_nodes = random.chance(50).then(|| random.below(20));
+        let params = Params { max_nodes, min_leaf: 1, rank: Rank::Objective, ..params };
+        let Ok(reference) = run(&data, &params) else { return };
+        for params in continuous(&mut random, &params) {
+            let outcome = run(&data, &params).expect("a good table");
+            check_proved(&outcome, &reference, &data, &params, &|| format!("seed {seed}, {params:?}\n{data:?}"));
+        }
+    });
+}
