@@ -60,11 +60,12 @@ const KEYWORDS: [&str; 14] = [
 ///     neighbouring values, however many there are, so that thresholds are always exact; the binarizer's `thresholds` must
 ///     be "auto" or "all" then, and its `max_thresholds` None. "tests" works on 0/1 tests, and is exact where the
 ///     binarizer lists all thresholds: under "all", and under "auto" while there are at most `max_tests` tests. "auto"
-///     takes "tests" if the binarizer thins thresholds out, if there are at most `max_tests` tests, or fewer than 8 a
-///     column; else "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out to
-///     `max_tests`, where a search over all of them is hopeless: about ten minutes or more, as estimated from rows,
-///     columns, classes, depth and `min_leaf`, or more memory than there is. :attr:`OptimalResult.exact_thresholds` says
-///     whether it did. Where both engines offer all thresholds, the tree that is proved does not depend on the choice.
+///     takes "tests" if the binarizer thins thresholds out or tests are few: at most `max_tests`, and 64 a column on
+///     average; or, under "all", 8 a column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests",
+///     with thresholds thinned out to `max_tests`, where a search over all of them is hopeless: five minutes or more, as
+///     estimated from rows, columns, classes, depth, nodes and `min_leaf`, or more than the memory.
+///     :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the tree that
+///     is proved does not depend on the choice.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
 ///     raise DataError.

@@ -134,11 +134,12 @@ class TestAuto:
         exact = OptimalTreeSearch(max_depth=9, node_limit=10, binarizer=Binarizer(thresholds="exact")).run(noisy)
         assert (self.took(exact), exact.exact_thresholds, len(exact.tests)) == ("continuous", True, 6 * 499)
 
-    @pytest.mark.xfail(reason="few thresholds in many columns go to the engine over tests, which then thins them out")
     def test_nothing_is_thinned_out_where_there_is_hope(self):
         rng = np.random.default_rng(8)
         data = Dataset.from_arrays(rng.integers(0, 5, (60, 300)), rng.integers(0, 2, 60))
-        assert OptimalTreeSearch(max_depth=1).run(data).exact_thresholds
+        result = OptimalTreeSearch(max_depth=1).run(data)
+        assert (result.exact_thresholds, len(result.tests)) == (True, 300 * 4)
+        assert self.took(OptimalTreeSearch(max_depth=1, binarizer=ALL).run(data)) == "tests"
 
 
 class TestSameProof:
