@@ -1,7 +1,8 @@
 //! The engine for columns of many values: all thresholds, no 0/1 tests.
 //!
 //! `ground` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
-//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals; at depth two
+//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals, `start` a first
+//! tree; at depth two
 //! `depth_two` finds the best stumps of a cut's branches, by the loop in `stump`. `root` shares the root out among threads,
 //! and `canonical` finds the tree that users get.
 //!
@@ -18,6 +19,7 @@ mod interval;
 mod node;
 mod root;
 mod search;
+mod start;
 mod stump;
 
 use std::collections::BTreeMap;
@@ -98,6 +100,12 @@ impl Whole<'_> {
         let mut cost = workers[0].nodes.at(0).leaf();
         let mut open = None;
         if depth > 0 && cost > ground.penalty {
+            // A tree of depth three is found about as fast.
+            if depth > 3 {
+                let (shape, found) = workers[0].look_ahead(0, (depth, nodes))?;
+                self.anytime.offer(shape, found as u64 + constant);
+                cost = cost.min(found);
+            }
             // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
             for shallow in 2..=depth {
                 let is_last = shallow == depth;

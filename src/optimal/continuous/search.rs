@@ -66,6 +66,11 @@ impl Best {
     pub(super) fn leaf(cost: i64) -> Self {
         Best { cost, root: None }
     }
+
+    /// Column and cut of the root; `None` for a leaf.
+    pub(super) fn root(&self) -> Option<(usize, usize)> {
+        self.root.as_ref().map(|root| root.side)
+    }
 }
 
 /// The nodes and the costs of a left and a right branch.
@@ -151,11 +156,21 @@ impl<'g, I: Index> Search<'g, I> {
             let shape = (cost < ask.target).then(|| stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut)));
             return Ok(Solved { lower: cost, upper: cost, shape });
         }
-        if depth == 2 {
+        let best = self.best(level, ask)?;
+        let shape = match best.cost < ask.target {
+            true => Some(self.shape(level, &best, ask)?),
+            false => None,
+        };
+        Ok(Solved { lower: best.cost.min(ask.target), upper: best.cost, shape })
+    }
+
+    /// The best root of a node, of a depth of at least two, if a tree with it costs less than the target.
+    pub(super) fn best(&mut self, level: usize, ask: &Ask) -> Result<Best, Stop> {
+        if ask.depth == 2 {
             self.stumps.clear();
         }
-        let mut best = Best::leaf(leaf);
-        let n_shares = Self::shares(depth, nodes).len();
+        let mut best = Best::leaf(self.nodes.at(level).leaf());
+        let n_shares = Self::shares(ask.depth, ask.nodes).len();
         let columns = 0..self.ground().columns.len();
         let mut heap: BinaryHeap<Interval> = columns.map(|column| self.whole(column, n_shares)).collect();
         while let Some(interval) = heap.pop() {
@@ -166,11 +181,7 @@ impl<'g, I: Index> Search<'g, I> {
                 heap.extend(tried.halves.into_iter().flatten());
             }
         }
-        let shape = match best.cost < ask.target {
-            true => Some(self.shape(level, &best, ask)?),
-            false => None,
-        };
-        Ok(Solved { lower: best.cost.min(ask.target), upper: best.cost, shape })
+        Ok(best)
     }
 
     /// Tries the middle of an interval. `None` if it has no cut.
