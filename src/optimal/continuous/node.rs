@@ -389,6 +389,9 @@ impl<'g, I: Index> Nodes<'g, I> {
 
 /// Writes the first `N` ranks of each row, those of one column after those of another.
 fn look_up<I: Index, const N: usize>(ranks: &[[I; GROUP]], rows: &[I], to: &mut [I]) {
+    if rows.is_empty() {
+        return;
+    }
     let mut columns = to.chunks_exact_mut(rows.len());
     let columns: [&mut [I]; N] = std::array::from_fn(|_| columns.next().expect("there is room for so many"));
     for (i, row) in rows.iter().enumerate() {
