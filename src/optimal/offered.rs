@@ -38,6 +38,15 @@ impl Size {
         at_three * relaxed * 100f64.powi(levels as i32 - 3)
     }
 
+    /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, and has
+    /// weak bounds where leaves must not be small.
+    fn few(&self, params: &Params) -> usize {
+        match params.min_leaf {
+            0 | 1 => (Self::FEW * self.columns).saturating_mul(self.n_classes.saturating_sub(1).max(1)),
+            _ => usize::MAX,
+        }
+    }
+
     /// About what the continuous engine holds at once.
     fn bytes(&self, params: &Params) -> u64 {
         let others = self.n_classes.saturating_sub(1) as u64;
@@ -53,7 +62,7 @@ impl Size {
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
         match params.engine {
             Engine::Auto if thinned => Engine::Tests,
-            Engine::Auto if self.tests <= binarizer.max_tests.min(Self::FEW * self.columns) => Engine::Tests,
+            Engine::Auto if self.tests <= binarizer.max_tests.min(self.few(params)) => Engine::Tests,
             Engine::Auto if binarizer.thresholds == Thresholds::All && self.tests <= Self::VERY_FEW * self.columns => {
                 Engine::Tests
             }

@@ -77,7 +77,8 @@ impl PyProgress {
 ///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
 ///     strike after the proof and before the canonical tree is found: then the gap is 0.
 /// tests : list of str
-///     The tests offered, in column-then-cut order.
+///     The tests offered, in column-then-cut order. The continuous engine lists all cuts of a column, also those that
+///     split the cases as a cut of an earlier column does.
 /// exact_thresholds : bool
 ///     Whether every ordered column had a test between all its neighbouring values. True for the continuous engine;
 ///     False where thresholds were thinned out: optimal then means over those in `tests`.

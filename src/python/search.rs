@@ -61,7 +61,8 @@ const KEYWORDS: [&str; 14] = [
 ///     be "auto" or "all" then, and its `max_thresholds` None. "tests" works on 0/1 tests, and is exact where the
 ///     binarizer lists all thresholds: under "all", and under "auto" while there are at most `max_tests` tests. "auto"
 ///     takes "tests" if the binarizer thins thresholds out or tests are few: at most `max_tests`, and 64 a column on
-///     average; or, under "all", 8 a column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests",
+///     average, times one less than there are classes, or any number if `min_leaf` is above 1; or, under "all", 8 a
+///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests",
 ///     with thresholds thinned out to `max_tests`, where a search over all of them is hopeless: five minutes or more, as
 ///     estimated from rows, columns, classes, depth, nodes and `min_leaf`, or more than the memory.
 ///     :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the tree that
