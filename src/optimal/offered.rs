@@ -27,6 +27,10 @@ impl Size {
     /// Seconds after which an exact search is taken for hopeless.
     const HOPELESS: f64 = 300.0;
 
+    /// Bytes that are too many where no limit is given. Not the memory of the machine: what is offered, and so what is
+    /// optimal, must not depend on it.
+    const MEMORY: u64 = 4 << 30;
+
     /// About how long the continuous engine takes: at depth three 3 microseconds for each case and class but one, times
     /// the number of columns to the power of 3/2 (0.3 to 5.5 on seventeen tables), and a hundred times as long for each
     /// further level. With bounds of trees that may have smaller leaves than asked for, ten times that.
@@ -56,8 +60,9 @@ impl Size {
 
     /// The engine that was asked for; where the choice is free, the one over tests where all thresholds are few, or
     /// exact search is hopeless and thresholds may be thinned; else the continuous one.
-    fn engine(&self, params: &Params, memory: u64) -> Engine {
+    fn engine(&self, params: &Params) -> Engine {
         let binarizer = &params.binarizer;
+        let memory = params.limits.memory.map_or(Self::MEMORY, |bytes| bytes / 2);
         let thinned =
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
         match params.engine {
@@ -67,7 +72,7 @@ impl Size {
                 Engine::Tests
             }
             Engine::Auto if binarizer.thresholds == Thresholds::All => Engine::Continuous,
-            Engine::Auto if self.seconds(params) > Self::HOPELESS || self.bytes(params) > memory / 2 => Engine::Tests,
+            Engine::Auto if self.seconds(params) > Self::HOPELESS || self.bytes(params) > memory => Engine::Tests,
             Engine::Auto => Engine::Continuous,
             chosen => chosen,
         }
@@ -99,7 +104,7 @@ impl Offered {
             let (tests, columns) = prepared.n_tests_and_columns();
             Size { cases: data.n_rows(), tests, columns, n_classes }
         };
-        Ok(match size.engine(params, budget.memory_limit()) {
+        Ok(match size.engine(params) {
             Engine::Continuous => RankedTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Thresholds),
             _ => BinaryTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Tests),
         })
