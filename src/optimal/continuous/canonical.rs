@@ -88,11 +88,13 @@ impl<I: Index> Search<'_, I> {
         cost: i64,
     ) -> Result<Shape, Stop> {
         let side = Side { column, cut: self.nodes.opened(level, column).ranks[cut], right };
-        self.set_branches(level, column, cut);
+        let mut classes = Vec::new();
+        self.nodes.classes_left(level, column, cut, &mut classes);
+        self.set_branches(level, &classes);
         if nodes == 0 || self.stumps.branches[usize::from(right)].leaf == cost {
             return Ok(Shape::Leaf);
         }
-        let on = self.stumps.first_column(&mut self.nodes, level, side, cost);
+        let on = self.stumps.first_column(&mut self.nodes, level, side, cost, &mut self.ticker)?;
         let (found, stump) = self.best_stump(level, Some(side), on, true)?;
         debug_assert_eq!(found, cost);
         Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)))

@@ -161,7 +161,8 @@ impl Stumps {
         level: usize,
         side: Side<I>,
         cost: i64,
-    ) -> Option<usize> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<usize>, Stop> {
         let ground = nodes.ground;
         let branch = &mut self.branches[usize::from(side.right)];
         branch.start(Bounds::default(), ground.penalty);
@@ -173,12 +174,14 @@ impl Stumps {
             let (list, along) = nodes.along(level, side.column, entry as usize);
             let sides = if side.right { Sides::Right } else { Sides::Left };
             let extremes = list.steps.extremes(self.isa, along, side.cut, sides)[usize::from(side.right)];
-            self.scans += along.len() as u64;
+            let scanned = along.len();
+            self.scans += scanned as u64;
+            ticker.tick(scanned / 8 + nodes.work())?;
             if branch.mass - totals.best(extremes.greatest, extremes.least) < branch.best {
-                return Some(entry as usize / ground.pairs.len());
+                return Ok(Some(entry as usize / ground.pairs.len()));
             }
         }
-        None
+        Ok(None)
     }
 
     /// Bounds for the cuts on one side of the one evaluated: of entries that may be part of a tree that costs less than

@@ -1,10 +1,10 @@
 //! The search's view of the data: instances of one class and one mass, ranked and ordered by each column.
 
+use super::super::Run;
 use super::stump::Index;
 use crate::budget::{Stop, Ticker};
-use crate::data::binary::class_masses;
-use crate::data::{Dataset, RankedTable};
-use crate::objective::Units;
+use crate::data::RankedTable;
+use crate::data::binary::{ClassMasses, class_masses};
 
 /// A column of ranks.
 pub(super) struct Column<I> {
@@ -66,13 +66,12 @@ pub(super) struct Ground<I> {
 impl<I: Index> Ground<I> {
     /// Complexity: O(patterns x columns + patterns x classes).
     pub(super) fn new(
-        data: &Dataset,
+        run: &Run,
         table: &RankedTable,
-        units: &Units,
-        min_leaf: u64,
+        masses_of: &ClassMasses,
         ticker: &mut Ticker,
     ) -> Result<Self, Stop> {
-        let masses_of = class_masses(data, &table.pattern_of, table.n_patterns, |row| units.mass(data, row));
+        let (data, min_leaf) = (run.data, run.params.constraints.min_leaf);
         let counts_of =
             (min_leaf > 1).then(|| class_masses(data, &table.pattern_of, table.n_patterns, |row| data.count(row)));
         let n_labels = data.schema().labels().map_or(0, |labels| labels.len());
@@ -80,7 +79,13 @@ impl<I: Index> Ground<I> {
         (0..table.n_patterns).flat_map(|pattern| masses_of.of(pattern)).for_each(|&(class, _)| {
             code_of[class as usize] = Some(0);
         });
-        let n_classes = code_of.iter_mut().flatten().zip(0..).map(|(code, place)| *code = place).count();
+        let n_classes = code_of.iter().flatten().count();
+        // Pairs of classes are few enough to be listed, and classes to be numbered, before they are.
+        let n_pairs = n_classes as u64 * n_classes.saturating_sub(1) as u64 / 2;
+        if n_classes > usize::from(u16::MAX) || n_pairs * (8 + table.columns.len() as u64) > ticker.memory_limit() / 2 {
+            return Err(Stop::Memory);
+        }
+        code_of.iter_mut().flatten().zip(0..).for_each(|(code, place)| *code = place);
         let (mut patterns, mut classes, mut masses, mut cases) = (vec![], vec![], vec![], vec![]);
         let mut constant = 0;
         for pattern in 0..table.n_patterns {
@@ -157,7 +162,7 @@ impl<I: Index> Ground<I> {
             pairs,
             mixed: Vec::new(),
             min_leaf,
-            penalty: units.node_penalty as i64,
+            penalty: run.units.node_penalty as i64,
             constant,
         };
         for column in 0..ground.columns.len() {

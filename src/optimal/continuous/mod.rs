@@ -30,7 +30,7 @@ use super::{Rank, Run};
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 use crate::data::RankedTable;
-use crate::data::binary::class_masses;
+use crate::data::binary::{ClassMasses, class_masses};
 use crate::threads;
 use ground::Ground;
 use root::Root;
@@ -47,20 +47,21 @@ pub(super) fn search(
     // As units they may be a quarter more.
     let n = masses.n_entries();
     match n + n / 4 < u16::MOST {
-        true => with_index::<u16>(run, table, stats),
-        false => with_index::<u32>(run, table, stats),
+        true => with_index::<u16>(run, table, &masses, stats),
+        false => with_index::<u32>(run, table, &masses, stats),
     }
 }
 
 fn with_index<I: Index>(
     run: &Run,
     table: &RankedTable,
+    masses: &ClassMasses,
     stats: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let constraints = &run.params.constraints;
     let limits = usable(constraints.max_depth, constraints.max_nodes);
     let mut ticker = Ticker::new(run.budget);
-    let ground: Ground<I> = Ground::new(run.data, table, run.units, constraints.min_leaf, &mut ticker)?;
+    let ground: Ground<I> = Ground::new(run, table, masses, &mut ticker)?;
     let isa = if run.params.params.switches.baseline { Isa::all()[0] } else { Isa::best() };
     // Half of the memory is for what has to be there, at the cost of threads; half for what can be made again.
     let most = run.budget.memory_limit() / 2;
@@ -109,9 +110,8 @@ impl Whole<'_> {
             // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
             for shallow in 2..=depth {
                 let is_last = shallow == depth;
-                let ask = Ask { depth: shallow, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
                 let (depth, nodes) = usable(shallow, nodes);
-                let ask = Ask { depth, nodes, ..ask };
+                let ask = Ask { depth, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
                 let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
                 let (found, ties) = root.search(workers, cost)?;
                 cost = found;

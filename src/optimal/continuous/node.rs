@@ -93,7 +93,7 @@ pub(super) struct Node<I> {
     lists: Vec<Lazy<List<I>>>,
     /// Where in the order of a column the instances of each class stand.
     by_class: Vec<Lazy<Vec<Vec<I>>>>,
-    /// Ranks of one column along a list; where those of (column, list) begin, or `NOWHERE`.
+    /// Ranks of columns along lists, and where those of a group of columns along a list begin.
     along: Vec<I>,
     along_at: Vec<Lazy<usize>>,
     along_epoch: u64,

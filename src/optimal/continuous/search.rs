@@ -8,7 +8,7 @@ use super::super::rebuild::Shape;
 use super::super::simd::Isa;
 use super::depth_two::Stumps;
 use super::ground::Ground;
-use super::interval::{Costs, End, Interval, least};
+use super::interval::{Bounds, Costs, End, Interval, least};
 use super::node::{Nodes, Side};
 use super::stump::Index;
 use crate::budget::{Budget, Stop, Ticker};
@@ -93,9 +93,8 @@ pub(super) struct Search<'g, I> {
     pub(super) nodes: Nodes<'g, I>,
     pub(super) stumps: Stumps,
     pub(super) budget: &'g Budget,
-    ticker: Ticker<'g>,
+    pub(super) ticker: Ticker<'g>,
     classes: Vec<i64>,
-    left: Vec<i64>,
     pub(super) tried: u64,
 }
 
@@ -117,7 +116,6 @@ impl<'g, I: Index> Search<'g, I> {
             budget,
             ticker: Ticker::new(budget),
             classes: Vec::new(),
-            left: Vec::new(),
             tried: 0,
         }
     }
@@ -226,47 +224,37 @@ impl<'g, I: Index> Search<'g, I> {
             true => opened.beyond(cut, score - bar),
             false => (cut - 1, cut + 1),
         };
-        let mut halves = [None, None];
-        let no_stumps = Default::default();
-        if before != usize::MAX && before >= interval.first {
-            let lower = interval.lower.max(penalty + least(&interval.left.costs, &right));
-            if lower < bar {
-                let lost = opened.mass[cut] - opened.mass[interval.first];
-                let (mut on_left, mut on_right) = (no_stumps, no_stumps);
-                if ask.depth == 2 {
-                    on_left = self.stumps.derive(0, lost, self.cap(&at.shares, 0, &right, bar));
-                    on_right = self.stumps.derive(1, 0, self.cap(&at.shares, 1, &interval.left.costs, bar));
-                }
-                halves[0] = Some(Interval {
-                    lower,
-                    column,
-                    first: interval.first,
-                    last: before.min(interval.last),
-                    left: End { costs: interval.left.costs.clone(), stumps: on_left },
-                    right: End { costs: right.clone(), stumps: on_right },
-                });
+        let opened = self.nodes.opened(level, column);
+        let mass = |cut: usize| opened.mass[cut];
+        // The costs of either branch at the ends of the halves, and what a branch loses at most of what it has at the cut.
+        let (ends, at_cut) = ([&interval.left, &interval.right], [&left, &right]);
+        let on_left = (before != usize::MAX && before >= interval.first).then(|| {
+            let lost = [mass(cut) - mass(interval.first), 0];
+            (interval.first..before.min(interval.last) + 1, [&ends[0].costs, at_cut[1]], lost)
+        });
+        let on_right = (after <= interval.last).then(|| {
+            let lost = [0, mass(interval.last) - mass(cut)];
+            (after.max(interval.first)..interval.last + 1, [at_cut[0], &ends[1].costs], lost)
+        });
+        let halves = [on_left, on_right].map(|half| {
+            let (cuts, costs, lost) = half?;
+            let lower = interval.lower.max(penalty + least(costs[0], costs[1]));
+            if lower >= bar {
+                return None;
             }
-        }
-        if after <= interval.last {
-            let lower = interval.lower.max(penalty + least(&left, &interval.right.costs));
-            if lower < bar {
-                let opened = self.nodes.opened(level, column);
-                let lost = opened.mass[interval.last] - opened.mass[cut];
-                let (mut on_left, mut on_right) = (no_stumps, no_stumps);
-                if ask.depth == 2 {
-                    on_left = self.stumps.derive(0, 0, self.cap(&at.shares, 0, &interval.right.costs, bar));
-                    on_right = self.stumps.derive(1, lost, self.cap(&at.shares, 1, &left, bar));
-                }
-                halves[1] = Some(Interval {
-                    lower,
-                    column,
-                    first: after.max(interval.first),
-                    last: interval.last,
-                    left: End { costs: left.clone(), stumps: on_left },
-                    right: End { costs: interval.right.costs.clone(), stumps: on_right },
-                });
-            }
-        }
+            let [left, right] = [0, 1].map(|branch| {
+                let stumps = match ask.depth {
+                    2 => self.stumps.derive(
+                        branch,
+                        lost[branch],
+                        cap(&at.shares, branch, costs[1 - branch], penalty, bar),
+                    ),
+                    _ => Bounds::default(),
+                };
+                End { costs: costs[branch].clone(), stumps }
+            });
+            Some(Interval { lower, column, first: cuts.start, last: cuts.end - 1, left, right })
+        });
         let itself = Interval {
             lower: interval.lower.max(score),
             column,
@@ -278,13 +266,6 @@ impl<'g, I: Index> Search<'g, I> {
         Ok(Some(Tried { cut, upper, branches, halves, itself }))
     }
 
-    /// What a stump in one branch has to undercut, given what the other branch costs at least.
-    fn cap(&self, shares: &[(u64, u64)], branch: usize, other: &Costs, bar: i64) -> i64 {
-        let with_stump = |&(_, &(left, right)): &(usize, &(u64, u64))| [left, right][branch] == 1;
-        let least = shares.iter().enumerate().filter(with_stump).map(|(share, _)| other[share]).min();
-        bar - 2 * self.ground().penalty - least.unwrap_or(i64::MAX / 2)
-    }
-
     /// Tries a cut with stumps as branches.
     fn try_stumps(
         &mut self,
@@ -294,7 +275,7 @@ impl<'g, I: Index> Search<'g, I> {
         best: &mut Best,
     ) -> Result<Costed, Stop> {
         let (ground, penalty) = (self.ground(), self.ground().penalty);
-        self.set_branches(at.level, at.side.column, cut);
+        self.set_branches(at.level, &at.classes);
         let wanted = |branch: usize, end: &End| {
             at.shares.iter().any(|&(left, right)| [left, right][branch] == 1).then_some(end.stumps)
         };
@@ -349,15 +330,12 @@ impl<'g, I: Index> Search<'g, I> {
         Ok(costed)
     }
 
-    /// Sets the masses of the branches of a cut of an open column.
-    pub(super) fn set_branches(&mut self, level: usize, column: usize, cut: usize) {
-        let mut classes = std::mem::take(&mut self.left);
-        self.nodes.classes_left(level, column, cut, &mut classes);
-        self.stumps.branches[0].set(&classes);
+    /// Sets the masses of the branches of a cut, given those of classes on its left.
+    pub(super) fn set_branches(&mut self, level: usize, left: &[i64]) {
         let all = &self.nodes.at(level).classes;
-        classes.iter_mut().zip(all).for_each(|(left, all)| *left = all - *left);
-        self.stumps.branches[1].set(&classes);
-        self.left = classes;
+        let right: SmallVec<[i64; 8]> = all.iter().zip(left).map(|(all, left)| all - left).collect();
+        self.stumps.branches[0].set(left);
+        self.stumps.branches[1].set(&right);
     }
 
     /// Tries a cut with deeper branches.
@@ -495,8 +473,7 @@ impl<'g, I: Index> Search<'g, I> {
         let mut best: Option<(i64, Option<(usize, usize)>)> = None;
         for column in only.map_or(0..n_columns, |column| column..column + 1) {
             self.nodes.order(level, column);
-            let order = self.nodes.ordered(level, column);
-            let work = 3 * order.len();
+            let work = 3 * self.nodes.at(level).n;
             self.ticker.tick(work + self.nodes.work())?;
             let order = self.nodes.ordered(level, column);
             if best.is_none() {
@@ -531,6 +508,13 @@ impl<'g, I: Index> Search<'g, I> {
         }
         Ok(best.unwrap_or((self.nodes.at(level).leaf(), None)))
     }
+}
+
+/// What a stump in one branch has to undercut, given what the other branch costs at least.
+fn cap(shares: &[(u64, u64)], branch: usize, other: &Costs, penalty: i64, bar: i64) -> i64 {
+    let with_stump = |&(_, &(left, right)): &(usize, &(u64, u64))| [left, right][branch] == 1;
+    let least = shares.iter().enumerate().filter(with_stump).map(|(share, _)| other[share]).min();
+    bar - 2 * penalty - least.unwrap_or(i64::MAX / 2)
 }
 
 /// A cut that is being tried.

@@ -10,7 +10,7 @@
 //! register; in the end the parts are put together. Within equal ranks of h there is no cut: there *ties* keep the sum
 //! from being looked at.
 
-use super::super::simd::{Instructions, Isa, Kernel, LANES, LaneSums, Lines};
+use super::super::simd::{Instructions, Isa, Kernel, LANES, LaneSums, Lines, Step};
 
 /// Numbers of instances and ranks.
 pub(in crate::optimal) trait Index:
@@ -54,52 +54,6 @@ impl Index for u32 {
         self as usize
     }
 }
-
-/// What a sum of masses in one lane is kept in.
-pub(super) trait Step: Copy + Ord + Default + Into<i64> {
-    /// A sum in a lane is at most this, up or down.
-    const MOST: i64;
-    /// Added to a sum, or taken away from it, keeps it from being the least, or the greatest.
-    const TIE: Self;
-    fn of(step: i64) -> Self;
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    /// The same, where it is narrow.
-    fn narrow(_: &[Self]) -> Option<&[i16]> {
-        None
-    }
-}
-
-macro_rules! step {
-    ($($int:ty, $most:expr, $tie:expr, $add:ident, $subtract:ident, {$($more:item)*});*) => {$(
-        impl Step for $int {
-            const MOST: i64 = $most as i64;
-            const TIE: Self = $tie;
-            #[inline(always)]
-            fn of(step: i64) -> Self {
-                step as $int
-            }
-            #[inline(always)]
-            fn plus(self, other: Self) -> Self {
-                self.$add(other)
-            }
-            #[inline(always)]
-            fn minus(self, other: Self) -> Self {
-                self.$subtract(other)
-            }
-            $($more)*
-        }
-    )*};
-}
-// A sum with a tie added or taken away fits, or stays at the end of the range, and is beyond all other sums.
-step!(i16, i16::MAX / 2, i16::MAX, saturating_add, saturating_sub, {
-        #[inline(always)]
-        fn narrow(all: &[Self]) -> Option<&[i16]> {
-            Some(all)
-        }
-    };
-    i32, i32::MAX / 8, i32::MAX / 2, wrapping_add, wrapping_sub, {};
-    i64, i64::MAX / 8, i64::MAX / 2, wrapping_add, wrapping_sub, {});
 
 /// Steps in lanes: element `LANES * i + j` is number i of part j.
 #[derive(Debug, Default)]
@@ -228,91 +182,33 @@ impl<I: Index, S: Step> Kernel for Scan<'_, I, S> {
     }
 }
 
-/// Sums of one side, in each lane.
-#[derive(Clone, Copy)]
-struct Sums<S> {
-    sum: [S; LANES],
-    greatest: [S; LANES],
-    least: [S; LANES],
-}
-
-impl<S: Step> Sums<S> {
-    #[inline(always)]
-    fn new() -> Self {
-        // Until the first sum that is looked at: as if of a tie.
-        let tie = S::TIE;
-        Sums { sum: [S::default(); LANES], greatest: [S::default().minus(tie); LANES], least: [tie; LANES] }
-    }
-
-    /// Of all lanes, one after the other.
-    #[inline(always)]
-    fn extremes(&self) -> Extremes {
-        let (mut sum, mut all) = (0i64, Extremes::default());
-        for j in 0..LANES {
-            let (greatest, least) = (self.greatest[j].into(), self.least[j].into());
-            all.greatest = all.greatest.max(if greatest >= -S::MOST { sum + greatest } else { 0 });
-            all.least = all.least.min(if least <= S::MOST { sum + least } else { 0 });
-            sum += self.sum[j].into();
-        }
-        all
-    }
-}
-
 impl<I: Index, S: Step> Scan<'_, I, S> {
     #[inline(always)]
     fn scan<P: Instructions, const LEFT: bool, const RIGHT: bool, const TIES: bool>(&self) -> [Extremes; 2] {
-        let of = |wanted: bool, extremes: Extremes| if wanted { extremes } else { Extremes::default() };
-        if let (Some(ranks), Some(steps), Some(cut)) =
-            (I::narrow(self.along), S::narrow(&self.laid.steps), I::narrow(std::slice::from_ref(&self.cut)))
-        {
-            let (ranks, steps) = (ranks.as_chunks().0, steps.as_chunks().0);
-            let ties = if TIES { S::narrow(&self.laid.ties).map_or(steps, |ties| ties.as_chunks().0) } else { steps };
-            let [left, right] = P::sums::<LEFT, RIGHT, TIES>(&Lines { ranks, steps, ties, cut: cut[0] });
-            return [of(LEFT, join(&left)), of(RIGHT, join(&right))];
-        }
-        let (mut left, mut right) = (Sums::<S>::new(), Sums::<S>::new());
-        let ties = if TIES { &self.laid.ties[..] } else { &self.laid.steps[..] };
-        let blocks = self.along.as_chunks::<LANES>().0.iter();
-        for ((ranks, steps), ties) in
-            blocks.zip(self.laid.steps.as_chunks::<LANES>().0).zip(ties.as_chunks::<LANES>().0)
-        {
-            let add = |sums: &mut Sums<S>, j: usize, step: S| {
-                let sum = sums.sum[j].plus(step);
-                sums.sum[j] = sum;
-                let (high, low) = if TIES { (sum.minus(ties[j]), sum.plus(ties[j])) } else { (sum, sum) };
-                sums.greatest[j] = sums.greatest[j].max(high);
-                sums.least[j] = sums.least[j].min(low);
-            };
-            if LEFT {
-                for j in 0..LANES {
-                    add(&mut left, j, if ranks[j] < self.cut { steps[j] } else { S::default() });
-                }
+        let Scan { along, laid: Laid { steps, ties }, cut, .. } = self;
+        let ties = if TIES { ties } else { steps };
+        match (I::narrow(along), I::narrow(std::slice::from_ref(cut)), S::narrow(steps), S::narrow(ties)) {
+            (Some(along), Some(&[cut]), Some(steps), Some(ties)) => {
+                of_sides::<_, LEFT, RIGHT>(&P::sums::<LEFT, RIGHT, TIES>(&lines(along, steps, ties, cut)))
             }
-            if RIGHT {
-                for j in 0..LANES {
-                    add(&mut right, j, if ranks[j] < self.cut { S::default() } else { steps[j] });
-                }
-            }
+            _ => of_sides::<_, LEFT, RIGHT>(&lines(along, steps, ties, *cut).portable::<LEFT, RIGHT, TIES>()),
         }
-        [of(LEFT, left.extremes()), of(RIGHT, right.extremes())]
     }
 }
 
-/// The extremes of all lanes, one after the other.
 #[inline(always)]
-#[allow(clippy::needless_range_loop)] // an index says it best, and compiles to vectors
-fn join(lanes: &LaneSums) -> Extremes {
-    let mut before = [0i32; LANES];
-    for lane in 1..LANES {
-        before[lane] = before[lane - 1] + i32::from(lanes.sum[lane - 1]);
-    }
-    let (mut greatest, mut least) = (0, 0);
-    for lane in 0..LANES {
-        let (high, low) = (i32::from(lanes.greatest[lane]), i32::from(lanes.least[lane]));
-        greatest = greatest.max(if high > i32::from(-i16::MAX / 2 - 1) { before[lane] + high } else { 0 });
-        least = least.min(if low <= i32::from(i16::MAX / 2) { before[lane] + low } else { 0 });
-    }
-    Extremes { greatest: i64::from(greatest), least: i64::from(least) }
+fn lines<'a, I, S>(ranks: &'a [I], steps: &'a [S], ties: &'a [S], cut: I) -> Lines<'a, I, S> {
+    Lines { ranks: ranks.as_chunks().0, steps: steps.as_chunks().0, ties: ties.as_chunks().0, cut }
+}
+
+/// The extremes of the sides that are wanted.
+#[inline(always)]
+fn of_sides<S: Step, const LEFT: bool, const RIGHT: bool>([left, right]: &[LaneSums<S>; 2]) -> [Extremes; 2] {
+    let of = |wanted: bool, sums: &LaneSums<S>| {
+        let (greatest, least) = if wanted { sums.extremes() } else { (0, 0) };
+        Extremes { greatest, least }
+    };
+    [of(LEFT, left), of(RIGHT, right)]
 }
 
 #[cfg(test)]

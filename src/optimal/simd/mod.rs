@@ -15,7 +15,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_lanes;
 
-pub(super) use lanes::{LANES, LaneSums, Lines};
+pub(super) use lanes::{LANES, LaneSums, Lines, Step};
 
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
@@ -152,7 +152,7 @@ pub(in crate::optimal) trait Instructions {
 
     /// Running sums of steps on either side of a cut that is wanted: see [`LaneSums`].
     #[inline(always)]
-    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {
         of.portable::<LEFT, RIGHT, TIES>()
     }
 

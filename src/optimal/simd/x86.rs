@@ -40,7 +40,7 @@ pub(super) struct ByNibble;
 
 impl Instructions for ByNibble {
     #[inline(always)]
-    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {
         // SAFETY: as below.
         unsafe { x86_lanes::avx2::<LEFT, RIGHT, TIES>(of) }
     }
@@ -184,7 +184,7 @@ pub(super) struct ByWord;
 
 impl Instructions for ByWord {
     #[inline(always)]
-    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+    fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {
         // SAFETY: as below.
         unsafe { x86_lanes::avx512::<LEFT, RIGHT, TIES>(of) }
     }

@@ -30,7 +30,7 @@ struct Sums256 {
 impl Sums256 {
     #[inline(always)]
     fn none() -> Self {
-        let LaneSums { sum, greatest, least } = LaneSums::NONE;
+        let LaneSums { sum, greatest, least } = LaneSums::none();
         Sums256 { sum: halves(&sum), greatest: halves(&greatest), least: halves(&least) }
     }
 
@@ -50,7 +50,7 @@ impl Sums256 {
     }
 
     #[inline(always)]
-    fn lanes(self) -> LaneSums {
+    fn lanes(self) -> LaneSums<i16> {
         LaneSums { sum: line(self.sum), greatest: line(self.greatest), least: line(self.least) }
     }
 }
@@ -60,7 +60,9 @@ impl Sums256 {
 /// # Safety
 /// The processor must have AVX2.
 #[inline(always)]
-pub(super) unsafe fn avx2<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+pub(super) unsafe fn avx2<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
+    of: &Lines<u16, i16>,
+) -> [LaneSums<i16>; 2] {
     // SAFETY: the caller has the instructions.
     unsafe {
         let (mut left, mut right) = (Sums256::none(), Sums256::none());
@@ -106,7 +108,7 @@ fn line_of(whole: __m512i) -> [i16; LANES] {
 impl Sums512 {
     #[inline(always)]
     fn none() -> Self {
-        let LaneSums { sum, greatest, least } = LaneSums::NONE;
+        let LaneSums { sum, greatest, least } = LaneSums::none();
         Sums512 { sum: whole(&sum), greatest: whole(&greatest), least: whole(&least) }
     }
 
@@ -129,7 +131,7 @@ impl Sums512 {
     }
 
     #[inline(always)]
-    fn lanes(self) -> LaneSums {
+    fn lanes(self) -> LaneSums<i16> {
         LaneSums { sum: line_of(self.sum), greatest: line_of(self.greatest), least: line_of(self.least) }
     }
 }
@@ -139,7 +141,9 @@ impl Sums512 {
 /// # Safety
 /// The processor must have AVX-512 with BW.
 #[inline(always)]
-pub(super) unsafe fn avx512<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines) -> [LaneSums; 2] {
+pub(super) unsafe fn avx512<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
+    of: &Lines<u16, i16>,
+) -> [LaneSums<i16>; 2] {
     // SAFETY: the caller has the instructions.
     unsafe {
         let (mut left, mut right) = (Sums512::none(), Sums512::none());
