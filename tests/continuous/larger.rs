@@ -2,7 +2,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use lattree::optimal::{Params, Rank};
+use lattree::budget::Limits;
+use lattree::data::{Binarizer, Thresholds};
+use lattree::optimal::{Engine, Params, Rank};
 
 use crate::common::{Random, for_seeds};
 use crate::tables::{Size, random_cuts};
@@ -59,4 +61,43 @@ fn equals_the_search_over_all_tests_at_greater_depth() {
             check_proved(&outcome, &reference, &data, &params, &|| format!("seed {seed}, {params:?}\n{data:?}"));
         }
     });
+}
+
+/// By default no threshold is left out, though there are more tests than `max_tests`.
+#[test]
+fn the_default_is_exact() {
+    for_seeds(20, |seed| {
+        let mut random = Random::new(18_000_000 + seed);
+        let data = random_cuts(&mut random, Size { rows: (400, 500), columns: (5, 6), values: (400, 500) });
+        let binarizer = Binarizer { thresholds: Thresholds::All, ..Binarizer::default() };
+        let reference = Params { max_depth: 2, engine: Engine::Tests, binarizer, ..Params::default() };
+        let tests = offered(&data, &reference.binarizer).expect("a good table");
+        let expected = run(&data, &reference).expect("a good table");
+        let say = || format!("seed {seed}, {} tests\n{data:?}", tests.len());
+        for thresholds in [Thresholds::Auto, Thresholds::All] {
+            let binarizer = Binarizer { thresholds, ..Binarizer::default() };
+            let params = Params { engine: Engine::Auto, binarizer, ..reference.clone() };
+            let outcome = run(&data, &params).expect("a good table");
+            check_proved(&outcome, &expected, &data, &params, &say);
+            // A test may be listed that repeats one of an earlier column.
+            let mut listed = outcome.tests.list();
+            listed.retain(|test| tests.contains(test));
+            assert!(listed == tests, "{}", say());
+        }
+    });
+}
+
+/// Where an exact search is hopeless, thresholds are thinned, unless all are asked for.
+#[test]
+fn thresholds_are_thinned_where_exact_search_is_hopeless() {
+    let data =
+        random_cuts(&mut Random::new(19_000_000), Size { rows: (2_000, 2_000), columns: (8, 8), values: (900, 2_000) });
+    for (thresholds, exact) in [(Thresholds::Auto, false), (Thresholds::All, true)] {
+        let binarizer = Binarizer { thresholds, ..Binarizer::default() };
+        let limits = Limits { seconds: Some(0.5), ..Limits::default() };
+        let outcome =
+            run(&data, &Params { max_depth: 10, binarizer, limits, ..Params::default() }).expect("a good table");
+        assert_eq!(outcome.exact_thresholds, exact);
+        assert_eq!(outcome.tests.list().len() <= Binarizer::default().max_tests, !exact);
+    }
 }

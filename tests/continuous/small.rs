@@ -120,10 +120,14 @@ fn all_thresholds_whatever_the_number_of_tests() {
 /// Thresholds that are not all are another engine's.
 #[test]
 fn fewer_thresholds_are_refused() {
-    for thresholds in [Thresholds::Quantile, Thresholds::Mdlp] {
-        let binarizer = Binarizer { thresholds, ..Binarizer::default() };
-        let error =
-            Params { engine: Engine::Continuous, binarizer, ..Params::default() }.checked().expect_err("refused");
-        assert!(error.to_string().contains("engine"), "{error}");
+    let thinned = [(Thresholds::Quantile, None), (Thresholds::Mdlp, None), (Thresholds::Auto, Some(3))];
+    for (thresholds, max_thresholds) in thinned {
+        let binarizer = Binarizer { thresholds, max_thresholds, ..Binarizer::default() };
+        let params = Params { binarizer, ..Params::default() };
+        let error = Params { engine: Engine::Continuous, ..params.clone() }.checked().expect_err("refused");
+        assert!(error.to_string().contains("`engine`"), "{error}");
+        for engine in [Engine::Auto, Engine::Tests] {
+            assert!(Params { engine, ..params.clone() }.checked().is_ok());
+        }
     }
 }
