@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use lattree::budget::{Budget, Limits, Status};
-use lattree::data::{Dataset, Nominal};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, Nominal, Number, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{Board, Engine, Outcome, Params, search};
 use lattree::tree::{Node, Tree};
 
@@ -114,5 +114,26 @@ fn a_limit_of_time_is_kept() {
         assert!(outcome.seconds < 3.0, "{} s", outcome.seconds);
         assert!(outcome.tree.n_nodes() > 0 && outcome.lower_bound <= outcome.objective);
         assert_eq!(cost_of(&data, &outcome, 0.0), outcome.objective);
+    }
+}
+
+/// Pairs of classes are listed: more than fit, or than can be numbered, are an end with a leaf, not a crash.
+#[test]
+fn classes_that_do_not_fit() {
+    for (n_classes, memory) in [(70_000, None), (3_000, Some(50_000_000))] {
+        let kind = Kind::Continuous(Number::Integer);
+        let features = vec![Feature { name: "x".into(), kind, dtype: String::new() }];
+        let task = Task::Classes(Labels::Integers((0..n_classes).collect()));
+        let target = Some(TargetSchema { name: "y".into(), task, dtype: String::new() });
+        let column = Column::Integers { values: (0..n_classes).collect(), missing: None };
+        let classes = Target::Classes((0..n_classes as u32).collect());
+        let schema = Schema { features, target }.checked().expect("distinct names");
+        let data =
+            Dataset::new(schema.into(), vec![column], n_classes as usize, classes, None, None).expect("a good table");
+        let limits = Limits { memory, ..Limits::default() };
+        let params = Params { max_depth: 2, limits, engine: Engine::Continuous, ..Params::default() };
+        let outcome = run(&data, &params).expect("a good table");
+        assert_eq!((outcome.status, outcome.tree.n_nodes()), (Status::MemoryLimit, 0));
+        assert_eq!((outcome.objective, outcome.lower_bound), ((n_classes - 1) as f64, 0.0));
     }
 }

@@ -29,6 +29,18 @@ impl Shared {
     }
 }
 
+/// Ends the other workers where one panics: they would wait for what it works on. The panic goes on to the caller.
+struct EndsAll<'a>(&'a Mutex<Shared>, &'a Condvar);
+
+impl Drop for EndsAll<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            lock(self.0).stop = Some(Stop::Cancelled);
+            self.1.notify_all();
+        }
+    }
+}
+
 /// A search of all instances.
 pub(super) struct Root<'a> {
     pub(super) anytime: &'a Anytime<'a>,
@@ -71,6 +83,7 @@ impl Root<'_> {
     fn work<I: Index>(&self, search: &mut Search<I>, shared: &Mutex<Shared>, wake: &Condvar) {
         // A better root whose tree was not made yet, and how many cuts were tried since one was.
         let (mut pending, mut since): (Option<Best>, u32) = (None, BETWEEN_TREES);
+        let _ends = EndsAll(shared, wake);
         let mut state = lock(shared);
         loop {
             if state.stop.is_some() {
