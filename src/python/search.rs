@@ -62,9 +62,9 @@ const KEYWORDS: [&str; 14] = [
 ///     binarizer lists all thresholds: under "all", and under "auto" while there are at most `max_tests` tests. "auto"
 ///     takes "tests" if the binarizer thins thresholds out or tests are few: at most `max_tests`, and 64 a column on
 ///     average, times one less than there are classes, or any number if `min_leaf` is above 1; or, under "all", 8 a
-///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests",
-///     with thresholds thinned out to `max_tests`, where a search over all of them is hopeless: five minutes or more, as
-///     estimated from rows, columns, classes, depth, nodes and `min_leaf`, or more than the memory.
+///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out to
+///     `max_tests`, where a search over all of them is hopeless: five minutes or more, as estimated from rows, columns,
+///     classes, depth, nodes and `min_leaf`, or more bytes than half of `memory_limit` (4 GiB if that is None).
 ///     :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the tree that
 ///     is proved does not depend on the choice.
 /// unseen : {"majority", "missing", "error"}, default="majority"
@@ -82,7 +82,8 @@ const KEYWORDS: [&str; 14] = [
 ///     Look for good trees before the proof starts, by limited discrepancy search: passes 0, 1, ... up to this many, where
 ///     pass k sees the trees whose splits on any path lie, all together, at most k places behind the best by a look ahead
 ///     of two levels. Range 0 to 100; worth it under a limit of time. None: no passes. Results that are proved do not
-///     depend on it.
+///     depend on it. The continuous engine has no such passes: from depth four on it starts from a tree by such a look
+///     ahead.
 /// threads : int or None, default=None
 ///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
 ///
