@@ -22,6 +22,8 @@ pub struct Units {
     pub resolution: f64,
     /// How many units are one, if that is a power of ten; else 0.
     decimal: f64,
+    /// A weight of 1, in units.
+    one: u64,
     /// The penalty per internal node, in units; never more than the total mass and one.
     pub node_penalty: u64,
     /// The mass of all cases, in units, below 2^62.
@@ -47,7 +49,7 @@ impl Units {
     /// As [`Units::new`], with the total below `most` units, a power of two of at most 2^62, where weights are not whole.
     pub fn within(data: &Dataset, node_penalty: f64, most: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
-            return Ok(Units { resolution: 1.0, decimal: 0.0, node_penalty: 0, total: data.n_rows() as u64 });
+            return Ok(Units { resolution: 1.0, decimal: 0.0, one: 1, node_penalty: 0, total: data.n_rows() as u64 });
         }
         let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
         let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
@@ -75,7 +77,7 @@ impl Units {
         // Whole weights stay as they are while they fit at all.
         let coarsest_needed = within(MOST_UNITS).max(within(most).min(0));
         let resolution = power_of_two(finest.max(coarsest_needed));
-        let mut units = Units { resolution, decimal: 0.0, node_penalty: 0, total: 0 };
+        let mut units = Units { resolution, decimal: 0.0, one: 0, node_penalty: 0, total: 0 };
         // Small counts are fast ones.
         let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL.min(most);
         let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
@@ -86,6 +88,7 @@ impl Units {
         if let Some(decimal) = decimal {
             (units.decimal, units.resolution) = (decimal, 1.0 / decimal);
         }
+        units.one = units.of(1.0);
         units.total = rows().map(|row| units.mass(data, row)).sum();
         units.node_penalty = if forbids { units.total + 1 } else { units.of(penalty).min(units.total + 1) };
         Ok(units)
@@ -98,7 +101,7 @@ impl Units {
     /// The mass of one row in units: its count times its weight. 0 for an absent row.
     pub fn mass(&self, data: &Dataset, row: usize) -> u64 {
         // The weight is rounded, the count multiplied: two cases are exactly twice one.
-        data.count(row) * self.of(data.weights().map_or(1.0, |weights| weights[row]))
+        data.count(row) * data.weights().map_or(self.one, |weights| self.of(weights[row]))
     }
 
     /// A cost in units as the number users see.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::codes::Codes;
 use super::dataset::{Column, Dataset, MISSING, Target};
 use super::schema::Kind;
+use super::sorting::Sorter;
 use super::thresholds::Ordered;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -175,14 +176,17 @@ impl Binarizer {
             return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
         }
         let present = data.present();
-        let prepare = |index: usize| match budget.check() {
-            Ok(()) => self.prepare_column(data, index, &present, &mut Ticker::new(budget)),
+        let prepare = |sorter: &mut Sorter, index: usize| match budget.check() {
+            Ok(()) => self.prepare_column(data, index, &present, sorter, &mut Ticker::new(budget)),
             Err(stop) => Ok(Err(stop)),
         };
         let n_columns = data.columns().len();
         let prepared: Result<Vec<_>> = match parallel {
-            true => (0..n_columns).into_par_iter().map(prepare).collect(),
-            false => (0..n_columns).map(prepare).collect(),
+            true => (0..n_columns).into_par_iter().map_init(Sorter::default, prepare).collect(),
+            false => {
+                let mut sorter = Sorter::default();
+                (0..n_columns).map(|index| prepare(&mut sorter, index)).collect()
+            }
         };
         Ok(prepared?.into_iter().collect::<std::result::Result<Vec<Prepared>, Stop>>().map(PreparedColumns))
     }
@@ -222,13 +226,17 @@ impl Binarizer {
         data: &Dataset,
         index: usize,
         present: &[u64],
+        sorter: &mut Sorter,
         ticker: &mut Ticker,
     ) -> Result<std::result::Result<Prepared, Stop>> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         data.check_learnable(index, present)?;
         Ok(match feature.kind {
             Kind::Nominal(_) => Ok(Prepared::Nominal(self.code_nominal(data, index, present)?)),
-            _ => Ordered::new(column, present, self.thresholds == Thresholds::Mdlp, ticker).map(Prepared::Ordered),
+            _ => {
+                let sorted = self.thresholds == Thresholds::Mdlp;
+                Ordered::new(column, present, sorted, sorter, ticker).map(Prepared::Ordered)
+            }
         })
     }
 

@@ -6,6 +6,7 @@ mod codes;
 pub mod dataset;
 pub mod ranked;
 pub mod schema;
+mod sorting;
 pub mod split;
 mod thresholds;
 
@@ -14,4 +15,5 @@ pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
 pub use ranked::RankedTable;
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
+pub(crate) use sorting::Sorter;
 pub(crate) use thresholds::Ordered;

@@ -117,41 +117,50 @@ impl RankedTable {
             (0..).zip(&firsts).for_each(|(pattern, &row)| pattern_of[row as usize] = pattern);
         } else {
             let mut hashes = vec![0u64; data.n_rows()];
-            for of in &ranked {
-                hashes.iter_mut().zip(of.codes()).for_each(|(hash, &code)| *hash = bits::mix(*hash ^ u64::from(code)));
-                ticker.tick(2 * hashes.len())?;
+            for (of, factor) in ranked.iter().zip(factors()) {
+                hashes
+                    .iter_mut()
+                    .zip(of.codes())
+                    .for_each(|(hash, &code)| *hash = hash.wrapping_add(u64::from(code) * u64::from(factor)));
+                ticker.tick(hashes.len() / 2)?;
             }
-            // For each hash the last pattern that has it, with the one before.
-            let mut before: Vec<u32> = Vec::with_capacity(n_cases);
-            let mut with_hash: FxHashMap<u64, u32> = FxHashMap::default();
-            with_hash.reserve(n_cases);
+            // Open addressing: each slot has a pattern, or 0 for none, and patterns count from 1.
+            let mut slots = vec![0u32; (2 * n_cases).next_power_of_two()];
+            let last_slot = slots.len() - 1;
             for row in bits::ones(present) {
-                let last = with_hash.entry(hashes[row]).or_insert(ABSENT);
-                let mut pattern = *last;
-                let equals = |first: u32| ranked.iter().all(|of| of.codes()[row] == of.codes()[first as usize]);
-                while pattern != ABSENT && !equals(firsts[pattern as usize]) {
-                    pattern = before[pattern as usize];
+                let hash = hashes[row];
+                let mut slot = bits::mix(hash) as usize & last_slot;
+                let equals = |first: usize| {
+                    hashes[first] == hash && ranked.iter().all(|of| of.codes()[row] == of.codes()[first])
+                };
+                while slots[slot] != 0 && !equals(firsts[slots[slot] as usize - 1] as usize) {
+                    slot = (slot + 1) & last_slot;
                 }
-                if pattern == ABSENT {
-                    pattern = firsts.len() as u32;
+                if slots[slot] == 0 {
                     firsts.push(row as u32);
-                    before.push(std::mem::replace(last, pattern));
+                    slots[slot] = firsts.len() as u32;
                 }
-                pattern_of[row] = pattern;
-                ticker.tick(10 + 2 * ranked.len())?;
+                pattern_of[row] = slots[slot] - 1;
+                ticker.tick(10 + ranked.len())?;
             }
         }
+        let all_differ = firsts.len() == data.n_rows();
+        let multipliers: Vec<u32> = factors().take(firsts.len()).collect();
         let mut columns: Vec<RankedColumn> = Vec::new();
         let mut by_hash: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
         for mut column in ranked.into_iter().flat_map(|of| of.columns) {
-            column.ranks = firsts.iter().map(|&row| column.ranks[row as usize]).collect();
-            ticker.tick(4 * firsts.len())?;
+            if !all_differ {
+                column.ranks = firsts.iter().map(|&row| column.ranks[row as usize]).collect();
+            }
+            ticker.tick(2 * firsts.len())?;
             if column.n_cuts == 0 || column.ranks.iter().all(|&rank| rank == column.ranks[0]) {
                 continue;
             }
             // Of two ranks it matters who is told apart, not who passes.
             let flip = u32::from(column.n_ranks == 2 && column.ranks[0] == 1);
-            let hash = flipped(&column.ranks, flip).fold(0, |hash, rank| bits::mix(hash ^ u64::from(rank)));
+            let hashed = flipped(&column.ranks, flip).zip(&multipliers);
+            let hash =
+                hashed.fold(0u64, |hash, (rank, &factor)| hash.wrapping_add(u64::from(rank) * u64::from(factor)));
             let same = by_hash.entry(hash).or_default();
             let repeats = same.iter().any(|&earlier| {
                 let earlier: &RankedColumn = &columns[earlier];
@@ -195,6 +204,12 @@ impl RankedTable {
     pub fn tests(&self) -> Vec<Test> {
         self.columns.iter().flat_map(|column| (0..column.n_cuts).map(|cut| column.test(cut).0)).collect()
     }
+}
+
+/// Numbers without a pattern: sums of codes times these tell nearly all rows, or columns, apart, and are found without
+/// waiting for one product after the other.
+fn factors() -> impl Iterator<Item = u32> {
+    (0u64..).map(|i| bits::mix(i) as u32 | 1)
 }
 
 fn flipped(ranks: &[u32], flip: u32) -> impl Iterator<Item = u32> {

@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::codes::{Codes, unpack};
 use super::dataset::{Column, MISSING};
+use super::sorting::Sorter;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::tree::Threshold;
@@ -36,7 +37,7 @@ enum Cases {
 /// Maps an f64 that is not NaN to a u64 of the same order.
 fn float_key(x: f64) -> u64 {
     let bits = x.to_bits();
-    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
 }
 
 fn float_of(key: u64) -> f64 {
@@ -49,58 +50,6 @@ fn integer_key(x: i64) -> u64 {
 
 fn integer_of(key: u64) -> i64 {
     (key ^ 1 << 63) as i64
-}
-
-/// Sorts cells that are in the order of rows by value: keys of a small range by counting, a few by comparison, others
-/// digit by digit from the lowest, where digits that all keys share cost nothing. Between the passes it can be
-/// interrupted.
-fn sort(cells: &mut Vec<(u64, u32)>, ticker: &mut Ticker) -> Result<(), Stop> {
-    const FEW: usize = 1 << 9;
-    const BITS: u32 = 11;
-    const DIGITS: usize = 64usize.div_ceil(BITS as usize);
-    let (low, high) = cells.iter().fold((u64::MAX, 0), |(low, high), &(key, _)| (low.min(key), high.max(key)));
-    if high.wrapping_sub(low) < cells.len() as u64 {
-        let mut places = vec![0usize; (high - low) as usize + 1];
-        cells.iter().for_each(|&(key, _)| places[(key - low) as usize] += 1);
-        scatter(cells, &mut Vec::new(), &mut places, |key| (key - low) as usize);
-        return ticker.tick(5 * cells.len());
-    }
-    if cells.len() < FEW {
-        cells.sort_unstable();
-        return ticker.tick(50 * cells.len());
-    }
-    let digit = |key: u64, i: usize| (key >> (i as u32 * BITS)) as usize & ((1 << BITS) - 1);
-    let mut counts = vec![[0usize; 1 << BITS]; DIGITS];
-    for &(key, _) in &*cells {
-        counts.iter_mut().enumerate().for_each(|(i, counts)| counts[digit(key, i)] += 1);
-    }
-    let mut buffer = Vec::new();
-    for (i, counts) in counts.iter_mut().enumerate() {
-        if counts[digit(low, i)] < cells.len() {
-            scatter(cells, &mut buffer, counts, |key| digit(key, i));
-            ticker.tick(5 * cells.len())?;
-        }
-    }
-    ticker.tick(5 * cells.len())
-}
-
-/// Brings cells in the order of a digit of their keys, of which `counts` says how often each value occurs; cells of one
-/// value keep their order.
-fn scatter(
-    cells: &mut Vec<(u64, u32)>,
-    buffer: &mut Vec<(u64, u32)>,
-    counts: &mut [usize],
-    digit: impl Fn(u64) -> usize,
-) {
-    let mut place = 0;
-    counts.iter_mut().for_each(|count| place += std::mem::replace(count, place));
-    buffer.resize(cells.len(), (0, 0));
-    for &(key, row) in &*cells {
-        let place = &mut counts[digit(key)];
-        buffer[*place] = (key, row);
-        *place += 1;
-    }
-    std::mem::swap(cells, buffer);
 }
 
 /// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.
@@ -190,7 +139,13 @@ impl Ordered {
     ///
     /// Without `sorted`, a column with at most two values is coded in passing, and cannot be asked for
     /// [`Ordered::mdlp`].
-    pub(crate) fn new(column: &Column, present: &[u64], sorted: bool, ticker: &mut Ticker) -> Result<Self, Stop> {
+    pub(crate) fn new(
+        column: &Column,
+        present: &[u64],
+        sorted: bool,
+        sorter: &mut Sorter,
+        ticker: &mut Ticker,
+    ) -> Result<Self, Stop> {
         let float = |x: f64| (!x.is_nan()).then(|| float_key(x));
         let level = |code: u32| (code != MISSING).then_some(u64::from(code));
         if !sorted {
@@ -205,24 +160,40 @@ impl Ordered {
                 return Ok(coded);
             }
         }
-        let key = |row: usize| match column {
-            Column::Floats(values) => float(values[row]),
-            Column::Integers { missing: Some(missing), .. } if missing[row] => None,
-            Column::Integers { values, .. } => Some(integer_key(values[row])),
-            Column::Levels { codes, .. } => level(codes[row]),
-        };
-        let mut cells: Vec<(u64, u32)> = bits::ones(present).filter_map(|row| Some((key(row)?, row as u32))).collect();
-        let missing = cells.len() < present.iter().map(|word| word.count_ones() as usize).sum();
-        sort(&mut cells, ticker)?;
-        let (mut starts, mut keys) = (Vec::new(), Vec::new());
-        for (i, &(key, _)) in cells.iter().enumerate() {
-            if keys.last() != Some(&key) {
-                keys.push(key);
-                starts.push(i as u32);
+        // Keys of rows without a value are never looked at.
+        let Sorter { keys, words, .. } = sorter;
+        keys.clear();
+        words.clear();
+        let rows = || bits::ones(present).map(|row| row as u64);
+        match column {
+            Column::Floats(values) => {
+                keys.extend(values.iter().map(|&x| float_key(x)));
+                words.extend(rows().filter(|&row| !values[row as usize].is_nan()));
+            }
+            Column::Integers { values, missing } => {
+                keys.extend(values.iter().map(|&x| integer_key(x)));
+                words.extend(rows().filter(|&row| missing.as_ref().is_none_or(|missing| !missing[row as usize])));
+            }
+            Column::Levels { codes, .. } => {
+                keys.extend(codes.iter().map(|&code| u64::from(code)));
+                words.extend(rows().filter(|&row| codes[row as usize] != MISSING));
             }
         }
-        starts.push(cells.len() as u32);
-        let rows = cells.into_iter().map(|(_, row)| row).collect();
+        let n = words.len();
+        let missing = n < present.iter().map(|word| word.count_ones() as usize).sum();
+        sorter.sort(ticker)?;
+        let mut rows = Vec::with_capacity(n);
+        let (mut starts, mut keys) = (Vec::with_capacity(n + 1), Vec::with_capacity(n));
+        for (place, (row, key)) in (0..).zip(sorter.sorted()) {
+            rows.push(row);
+            if keys.last() != Some(&key) {
+                keys.push(key);
+                starts.push(place);
+            }
+        }
+        starts.push(n as u32);
+        starts.shrink_to_fit();
+        keys.shrink_to_fit();
         Ok(Ordered { cases: Cases::Sorted { rows, starts }, keys, missing })
     }
 
@@ -412,25 +383,12 @@ mod tests {
         let n = column.len();
         let mut present = present[..bits::words(n)].to_vec();
         (n..64 * present.len()).for_each(|row| present[row / 64] &= !(1 << (row % 64)));
-        Ordered::new(column, &present, sorted, &mut Ticker::new(&Budget::new(Limits::default()))).expect("no limit")
+        let budget = Budget::new(Limits::default());
+        Ordered::new(column, &present, sorted, &mut Sorter::default(), &mut Ticker::new(&budget)).expect("no limit")
     }
 
     fn codes(order: Ordered, cuts: &[u32], n: usize) -> Vec<u32> {
         unpack(&order.code(cuts, n).planes().collect::<Vec<_>>(), n)
-    }
-
-    #[test]
-    fn many_cells_are_sorted_and_can_be_interrupted() {
-        // Of a small range, and of all there is.
-        for shift in [54, 0] {
-            let mut cells: Vec<(u64, u32)> = (0..300_000u32).map(|row| (bits::mix(row.into()) >> shift, row)).collect();
-            let mut sorted = cells.clone();
-            sorted.sort_unstable();
-            let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
-            assert_eq!(sort(&mut cells.clone(), &mut Ticker::new(&spent)), Err(Stop::Time));
-            assert_eq!(sort(&mut cells, &mut Ticker::new(&Budget::new(Limits::default()))), Ok(()));
-            assert_eq!(cells, sorted);
-        }
     }
 
     #[test]

@@ -12,7 +12,7 @@ use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
-use crate::data::{Column, Dataset, Kind, Number, Ordered, Target, Value};
+use crate::data::{Column, Dataset, Kind, Number, Ordered, Sorter, Target, Value};
 use crate::error::{Error, Result};
 use crate::objective::Units;
 use crate::tree::Threshold;
@@ -316,7 +316,7 @@ fn code(
         _ => {
             let mut all = vec![0; bits::words(column.len())];
             bits::set_range(&mut all, 0, column.len());
-            let ordered = Ordered::new(&column, &all, true, ticker)?;
+            let ordered = Ordered::new(&column, &all, true, &mut Sorter::default(), ticker)?;
             let n_values = ordered.n_values() as u32;
             (Values::Ordered(ordered, column), n_values, true)
         }

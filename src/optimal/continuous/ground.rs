@@ -143,8 +143,11 @@ impl<I: Index> Ground<I> {
             ticker.tick(6 * n)?;
         }
         let side_by_side = |columns: &[Column<I>]| -> Vec<[I; GROUP]> {
-            let of = |i: usize| std::array::from_fn(|k| columns.get(k).map_or(I::of(0), |column| column.ranks[i]));
-            (0..=n).map(of).collect()
+            let mut group = vec![[I::of(0); GROUP]; n + 1];
+            for (k, column) in columns.iter().enumerate() {
+                group.iter_mut().zip(&column.ranks).for_each(|(ranks, &rank)| ranks[k] = rank);
+            }
+            group
         };
         let groups = columns.chunks(GROUP).map(side_by_side).collect();
         ticker.tick(4 * n * columns.len())?;
@@ -213,32 +216,31 @@ impl<I: Index> Ground<I> {
         rank < self.columns[column].n_cuts
     }
 
-    /// For each pair of classes, whether some rank has instances of both.
+    /// For each pair of classes, whether instances of both have equal ranks, or ranks between which there is no test.
     fn mixed_pairs(&self, column: usize) -> Vec<bool> {
         let of = &self.columns[column];
         let mut mixed = vec![false; self.pairs.len()];
+        let mut left = mixed.len();
+        let rank = |instance: I| of.ranks[instance.get()].get();
+        // Ranks beyond the last test are one.
+        let joined = |&a: &I, &b: &I| rank(a).min(of.n_cuts) == rank(b).min(of.n_cuts);
+        let class = |instance: I| u32::from(self.classes[instance.get()]);
         let mut seen: Vec<u32> = Vec::new();
-        let rank = |place: usize| of.ranks[of.order[place].get()].get();
-        let mut start = 0;
-        while start < self.n {
-            let first = rank(start);
-            let joined = |other: usize| other == first || (other == first + 1 && !self.offers(column, first));
-            let mut end = start + 1;
-            if end == self.n || !joined(rank(end)) {
-                start = end;
-                continue;
-            }
+        for run in of.order.chunk_by(joined).filter(|run| run.len() > 1) {
             seen.clear();
-            seen.push(u32::from(self.classes[of.order[start].get()]));
-            while end < self.n && joined(rank(end)) {
-                let class = u32::from(self.classes[of.order[end].get()]);
-                if !seen.contains(&class) {
-                    seen.iter().for_each(|&other| mixed[self.pair(class, other)] = true);
-                    seen.push(class);
+            seen.push(class(run[0]));
+            for class in run[1..].iter().map(|&instance| class(instance)) {
+                if seen.contains(&class) {
+                    continue;
                 }
-                end += 1;
+                for &other in &seen {
+                    left -= usize::from(!std::mem::replace(&mut mixed[self.pair(class, other)], true));
+                }
+                seen.push(class);
             }
-            start = end;
+            if left == 0 {
+                break;
+            }
         }
         mixed
     }
