@@ -12,6 +12,7 @@
 //! presorted instances in the lanes of vector registers, those of several classes as pairs of classes; thresholds are as
 //! fine as floats, and columns of all kinds, weights, budgets and penalties are searched alike.
 
+mod arena;
 mod canonical;
 mod depth_two;
 mod ground;

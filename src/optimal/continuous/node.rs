@@ -1,9 +1,10 @@
 //! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only when
 //! it is first looked at.
 
-use super::super::simd::LANES;
+use super::arena::{Arena, Place};
 use super::ground::{GROUP, Ground};
 use super::stump::{Index, Steps, lay, part_length};
+use crate::bits;
 
 /// The side of a cut that a node has of its parent.
 #[derive(Debug, Clone, Copy)]
@@ -75,8 +76,6 @@ impl<I> Opened<I> {
 #[derive(Debug, Default)]
 pub(super) struct List<I> {
     rows: Vec<I>,
-    /// Their ranks in the column itself, where ties matter.
-    own: Vec<I>,
     pub(super) steps: Steps,
 }
 
@@ -91,11 +90,11 @@ pub(super) struct Node<I> {
     orders: Vec<Lazy<Vec<I>>>,
     opened: Vec<Lazy<Opened<I>>>,
     lists: Vec<Lazy<List<I>>>,
-    /// Where in the order of a column the instances of each class stand.
-    by_class: Vec<Lazy<Vec<Vec<I>>>>,
-    /// Ranks of columns along lists, and where those of a group of columns along a list begin.
-    along: Vec<I>,
-    along_at: Vec<Lazy<usize>>,
+    /// Where in the order of a column the instances of each class stand: a bit per place, class after class.
+    by_class: Vec<Lazy<Vec<u64>>>,
+    /// Ranks of columns along lists, and where those of a group of columns along a list are.
+    along: Arena<I>,
+    along_at: Vec<Lazy<Place>>,
     along_epoch: u64,
     scratch: Vec<I>,
 }
@@ -112,7 +111,7 @@ impl<I: Index> Node<I> {
             opened: vec![],
             lists: vec![],
             by_class: vec![],
-            along: vec![],
+            along: Arena::default(),
             along_at: vec![],
             along_epoch: 0,
             scratch: vec![],
@@ -130,7 +129,7 @@ pub(super) struct Nodes<'g, I> {
     pub(super) ground: &'g Ground<I>,
     nodes: Vec<Node<I>>,
     epoch: u64,
-    /// The most elements of [`Node::along`] before all are forgotten.
+    /// The most elements of [`Node::along`] in use before all are forgotten, and held before they are given up.
     most_along: usize,
     /// Nanoseconds, about, spent on views since the last look.
     work: usize,
@@ -172,7 +171,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.epoch += 1;
         let node = &mut self.nodes[level + 1];
         (node.n, node.side, node.epoch, node.along_epoch) = (n, side, self.epoch, self.epoch);
-        node.along.clear();
+        node.along.clear(self.most_along);
         node.classes.clear();
         node.classes.extend_from_slice(classes);
         node.mass = classes.iter().sum();
@@ -291,16 +290,24 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.work += 5 * self.nodes[level].n;
         let mut list = std::mem::take(&mut self.nodes[level].lists[entry].value);
         let mut members = std::mem::take(&mut self.nodes[level].scratch);
+        let (node, order) = (&self.nodes[level], self.ordered(level, column));
         members.clear();
         match ground.n_classes {
-            2 => members.extend_from_slice(self.ordered(level, column)),
+            2 => members.extend_from_slice(order),
             _ => {
-                let places = &self.nodes[level].by_class[column].value;
-                let (a, b) = (&places[pair.0 as usize], &places[pair.1 as usize]);
-                merge(a, b, self.ordered(level, column), &mut members);
+                let words = bits::words(node.n);
+                let of = |class: u32| &node.by_class[column].value[class as usize * words..][..words];
+                for (word, (a, b)) in of(pair.0).iter().zip(of(pair.1)).enumerate() {
+                    let mut places = a | b;
+                    while places != 0 {
+                        members.push(order[64 * word + places.trailing_zeros() as usize]);
+                        places &= places - 1;
+                    }
+                }
             }
         }
-        let length = part_length(members.len()).max(1);
+        let n = members.len();
+        let length = part_length(n).max(1);
         let most = match ground.unit {
             true => length as i64,
             false => {
@@ -308,31 +315,18 @@ impl<'g, I: Index> Nodes<'g, I> {
                 members.chunks(length).map(mass).max().unwrap_or(0)
             }
         };
-        lay(&mut list.rows, &members, I::of(ground.n));
-        let step = |k: usize| {
-            let instance = list.rows[k].get();
+        lay(&mut list.rows, n, |place| members[place], I::of(ground.n));
+        let step = |place: usize| {
+            let instance = members[place].get();
             let mass = ground.mass(instance);
             if u32::from(ground.classes[instance]) == pair.0 { mass } else { -mass }
         };
-        if !ground.mixed[entry] {
-            list.steps.lay(members.len(), most, step, None::<fn(usize) -> bool>);
-        } else {
-            let ranks = &ground.columns[column].ranks;
-            let own = &mut list.own;
-            own.clear();
-            own.extend(list.rows.iter().map(|row| ranks[row.get()]));
-            let last = I::of(ground.columns[column].n_cuts);
-            let length = own.len();
-            let tie = |place: usize| {
-                // The next in order is in the next line, or at the start of the next part; the last has none, nor has one
-                // before a filler.
-                let next = if place + LANES < length { place + LANES } else { place + LANES + 1 - length };
-                place + 1 < length
-                    && (own[place] == own[next] || own[place] >= last)
-                    && list.rows[next].get() != ground.n
-            };
-            list.steps.lay(members.len(), most, step, Some(tie));
-        }
+        let (ranks, last) = (&ground.columns[column].ranks[..], I::of(ground.columns[column].n_cuts));
+        let tie = |place: usize| {
+            let rank = |place: usize| ranks[members[place].get()].min(last);
+            place + 1 < n && rank(place) == rank(place + 1)
+        };
+        list.steps.lay(n, most, step, ground.mixed[entry].then_some(tie));
         self.nodes[level].lists[entry].value = list;
         self.nodes[level].scratch = members;
     }
@@ -343,13 +337,14 @@ impl<'g, I: Index> Nodes<'g, I> {
         if self.ground.n_classes == 2 || !self.nodes[level].by_class[column].renew(epoch) {
             return;
         }
-        let mut places = std::mem::take(&mut self.nodes[level].by_class[column].value);
-        places.resize_with(self.ground.n_classes, Vec::new);
-        places.iter_mut().for_each(Vec::clear);
+        let mut by_class = std::mem::take(&mut self.nodes[level].by_class[column].value);
+        let words = bits::words(self.nodes[level].n);
+        by_class.clear();
+        by_class.resize(self.ground.n_classes * words, 0);
         for (place, &instance) in self.ordered(level, column).iter().enumerate() {
-            places[usize::from(self.ground.classes[instance.get()])].push(I::of(place));
+            bits::set(&mut by_class[usize::from(self.ground.classes[instance.get()]) * words..], place);
         }
-        self.nodes[level].by_class[column].value = places;
+        self.nodes[level].by_class[column].value = by_class;
     }
 
     /// The list of an entry, and the ranks of a column along it. O(instances), once per node and group of columns.
@@ -365,16 +360,15 @@ impl<'g, I: Index> Nodes<'g, I> {
         let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
             let columns = (ground.columns.len() - group * GROUP).min(GROUP);
-            if node.along.len() + columns * length > self.most_along && !node.along.is_empty() {
+            if node.along.used() + columns * length > self.most_along && node.along.used() > 0 {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
-                node.along.clear();
+                node.along.clear(self.most_along);
             }
             self.work += columns * length;
-            let start = node.along.len();
-            node.along_at[at] = Lazy { epoch: node.along_epoch, value: start };
-            node.along.resize(start + columns * length, I::of(0));
-            let (ranks, to) = (&ground.groups[group][..], &mut node.along[start..]);
+            let place = node.along.take(columns * length);
+            node.along_at[at] = Lazy { epoch: node.along_epoch, value: place };
+            let (ranks, to) = (&ground.groups[group][..], node.along.at_mut(place));
             match columns {
                 1 => look_up::<I, 1>(ranks, &list.rows, to),
                 2 => look_up::<I, 2>(ranks, &list.rows, to),
@@ -382,8 +376,8 @@ impl<'g, I: Index> Nodes<'g, I> {
                 _ => look_up::<I, GROUP>(ranks, &list.rows, to),
             }
         }
-        let start = node.along_at[at].value + column % GROUP * length;
-        (&node.lists[entry].value, &node.along[start..start + length])
+        let along = &node.along.at(node.along_at[at].value)[column % GROUP * length..][..length];
+        (&node.lists[entry].value, along)
     }
 }
 
@@ -410,20 +404,4 @@ fn sums_before<T: Copy + Default + std::ops::AddAssign>(before: &[u32], sums: &m
         (pair[0]..pair[1]).for_each(|place| sum += of(place as usize));
         sums.push(sum);
     }
-}
-
-/// The members of an order at two ascending lists of places, in order.
-fn merge<I: Index>(a: &[I], b: &[I], order: &[I], members: &mut Vec<I>) {
-    members.resize(a.len() + b.len(), I::of(0));
-    let (mut i, mut j) = (0, 0);
-    // Which list is next cannot be foreseen.
-    while let (Some(&first), Some(&second)) = (a.get(i), b.get(j)) {
-        let is_first = first < second;
-        members[i + j] = if is_first { first } else { second };
-        i += usize::from(is_first);
-        j += usize::from(!is_first);
-    }
-    let rest = if i < a.len() { &a[i..] } else { &b[j..] };
-    members[i + j..].copy_from_slice(rest);
-    members.iter_mut().for_each(|place| *place = order[place.get()]);
 }

@@ -111,7 +111,7 @@ impl<'g, I: Index> Search<'g, I> {
     /// `bytes` are for what can be forgotten and made again.
     pub(super) fn new(ground: &'g Ground<I>, depth: u32, isa: Isa, budget: &'g Budget, bytes: u64) -> Self {
         Search {
-            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / size_of::<I>() as u64) as usize),
+            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / 2 / size_of::<I>() as u64) as usize),
             stumps: Stumps::new(ground.n_entries(), isa),
             budget,
             ticker: Ticker::new(budget),

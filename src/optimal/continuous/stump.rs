@@ -82,19 +82,22 @@ pub(super) fn part_length(n: usize) -> usize {
     n.div_ceil(LANES)
 }
 
-/// Writes an order into lanes; `filler` fills them up.
-pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, order: &[T], filler: T) {
-    let length = part_length(order.len());
+/// Writes an order of `n` into lanes; `filler` fills them up.
+pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, n: usize, of: impl Fn(usize) -> T, filler: T) {
+    let length = part_length(n);
     laid.clear();
     laid.resize(length * LANES, filler);
-    for (j, part) in order.chunks(length.max(1)).enumerate() {
-        laid[j..].iter_mut().step_by(LANES).zip(part).for_each(|(to, &element)| *to = element);
+    let lines = laid.as_chunks_mut::<LANES>().0;
+    for part in 0..LANES {
+        for (line, place) in lines.iter_mut().zip(part * length..n) {
+            line[part] = of(place);
+        }
     }
 }
 
 impl Steps {
-    /// Sets the steps of `n` instances, given by their places in lanes; `tie` says after which of them there is no cut. No
-    /// part of the order sums up to more than `most` in absolute steps.
+    /// Sets the steps of `n` instances in order; `tie` says after which of them there is no cut. No part of the order sums
+    /// up to more than `most` in absolute steps.
     pub(super) fn lay(
         &mut self,
         n: usize,
@@ -130,16 +133,10 @@ impl Steps {
 
 impl<S: Step> Laid<S> {
     fn lay(&mut self, n: usize, step: impl Fn(usize) -> i64, tie: Option<impl Fn(usize) -> bool>) {
-        let length = part_length(n);
-        self.steps.clear();
-        self.steps.extend((0..length * LANES).map(|place| S::of(step(place))));
-        for (i, line) in self.steps.as_chunks_mut::<LANES>().0.iter_mut().enumerate() {
-            // The last part may be shorter, and parts after it empty.
-            line[(n - i).div_ceil(length)..].fill(S::default());
-        }
+        lay(&mut self.steps, n, |place| S::of(step(place)), S::default());
         self.ties.clear();
         if let Some(tie) = tie {
-            self.ties.extend((0..length * LANES).map(|place| if tie(place) { S::TIE } else { S::default() }));
+            lay(&mut self.ties, n, |place| if tie(place) { S::TIE } else { S::default() }, S::default());
         }
     }
 }
@@ -245,11 +242,9 @@ mod tests {
             let ranks: Vec<u16> = cells.iter().map(|&(_, rank, _)| rank).collect();
             let mut steps = Steps::default();
             let most = order.chunks(part_length(order.len()).max(1)).map(|part| part.iter().map(|x| x.abs()).sum()).max();
-            let laid = |order: &[i64], filler| { let mut laid = vec![]; lay(&mut laid, order, filler); laid };
-            let (of_steps, of_ties) = (laid(&order, 7), laid(&ties.iter().map(|&tie| i64::from(tie)).collect::<Vec<_>>(), 0));
-            steps.lay(order.len(), most.unwrap_or(0), |k| of_steps[k], with_ties.then_some(|k: usize| of_ties[k] == 1));
+            steps.lay(order.len(), most.unwrap_or(0), |k| order[k], with_ties.then_some(|k: usize| ties[k]));
             let mut along = Vec::new();
-            lay(&mut along, &ranks, 0u16);
+            lay(&mut along, ranks.len(), |k| ranks[k], 0u16);
             let expected = [twin(&order, &ties, &ranks, |r| r < cut), twin(&order, &ties, &ranks, |r| r >= cut)];
             for isa in Isa::all() {
                 prop_assert_eq!(steps.extremes(isa, &along, cut, Sides::Both), expected);
