@@ -1,4 +1,4 @@
-//! The search on columns as they are: against brute force, against the search over tests, and under limits.
+//! The search on columns as they are: against brute force, a second method and the search over tests, and under limits.
 //!
 //! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test continuous -- --nocapture` runs as many random
 //! problems as wanted from a first seed on.
@@ -11,10 +11,14 @@ mod brute;
 mod larger;
 #[path = "continuous/one_column.rs"]
 mod one_column;
+#[path = "continuous/second.rs"]
+mod second;
 #[path = "continuous/small.rs"]
 mod small;
 #[path = "continuous/stopped.rs"]
 mod stopped;
+#[path = "continuous/sweep.rs"]
+mod sweep;
 #[path = "continuous/tables.rs"]
 mod tables;
 
