@@ -49,7 +49,7 @@ impl<T: Copy + Default> Arena<T> {
             (self.now, self.handed) = (self.now + 1, 0);
         }
         if self.now == self.blocks.len() {
-            let block = Vec::with_capacity(length.max(Self::BLOCK));
+            let block = Vec::with_capacity(length.max(self.held.clamp(Self::BLOCK, 64 * Self::BLOCK)));
             self.held += block.capacity();
             self.blocks.push(block);
         }
