@@ -27,7 +27,7 @@ impl<I: Index> Search<'_, I> {
             return Ok(Shape::Leaf);
         }
         if depth == 1 {
-            let (found, stump) = self.best_stump(level, None, None, relaxed)?;
+            let (found, stump) = self.best_stump(level, None, None, relaxed, cost)?;
             debug_assert_eq!(found, cost);
             return Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)));
         }
@@ -95,7 +95,7 @@ impl<I: Index> Search<'_, I> {
             return Ok(Shape::Leaf);
         }
         let on = self.stumps.first_column(&mut self.nodes, level, side, cost, &mut self.ticker)?;
-        let (found, stump) = self.best_stump(level, Some(side), on, true)?;
+        let (found, stump) = self.best_stump(level, Some(side), on, true, cost)?;
         debug_assert_eq!(found, cost);
         Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)))
     }

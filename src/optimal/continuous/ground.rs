@@ -111,7 +111,7 @@ impl<I: Index> Ground<I> {
             }
         }
         let (all, many) = (masses.len() as i64, masses.iter().map(|&mass| mass.max(1)).sum::<i64>());
-        if cases.is_empty() && many < all + all / 4 && masses.iter().all(|&mass| mass > 0) {
+        if cases.is_empty() && many > all && many < all + all / 4 && masses.iter().all(|&mass| mass > 0) {
             let times = |of: usize| std::iter::repeat_n(of, masses[of] as usize);
             let of: Vec<usize> = (0..masses.len()).flat_map(times).collect();
             patterns = of.iter().map(|&of| patterns[of]).collect();
@@ -124,15 +124,17 @@ impl<I: Index> Ground<I> {
         classes.push(0);
         let mut first_test = 0;
         let mut columns = Vec::with_capacity(table.columns.len());
+        let mut places: Vec<u32> = Vec::new();
         for column in &table.columns {
             let mut ranks: Vec<I> = patterns.iter().map(|&pattern| I::of(column.ranks[pattern] as usize)).collect();
-            let mut places = vec![0usize; column.n_ranks + 1];
+            places.clear();
+            places.resize(column.n_ranks + 1, 0);
             ranks.iter().for_each(|rank| places[rank.get() + 1] += 1);
             (1..places.len()).for_each(|rank| places[rank] += places[rank - 1]);
             let mut order = vec![I::of(0); n];
             for (instance, rank) in ranks.iter().enumerate() {
                 let place = &mut places[rank.get()];
-                order[*place] = I::of(instance);
+                order[*place as usize] = I::of(instance);
                 *place += 1;
             }
             ranks.push(I::of(0));

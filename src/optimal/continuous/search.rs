@@ -56,8 +56,8 @@ pub(super) struct Best {
 #[derive(Debug)]
 struct Root {
     side: (usize, usize),
-    /// At depth two, the entries of the branches' stumps; `None` for a leaf.
-    entries: [Option<u32>; 2],
+    /// At depth two, the entries of the branches' stumps, and their costs; `None` for a leaf.
+    entries: [Option<(u32, i64)>; 2],
     /// Above, the branches.
     branches: Option<Box<[Shape; 2]>>,
 }
@@ -150,7 +150,7 @@ impl<'g, I: Index> Search<'g, I> {
             return Ok(Solved { lower: 0, upper: leaf, shape: None });
         }
         if depth == 1 {
-            let (cost, stump) = self.best_stump(level, None, None, ask.relaxed)?;
+            let (cost, stump) = self.best_stump(level, None, None, ask.relaxed, 0)?;
             let shape = (cost < ask.target).then(|| stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut)));
             return Ok(Solved { lower: cost, upper: cost, shape });
         }
@@ -310,7 +310,7 @@ impl<'g, I: Index> Search<'g, I> {
                         return Ok((leaves[branch], None));
                     }
                     let side = Side { right, ..at.side };
-                    let (cost, stump) = search.best_stump(at.level, Some(side), None, false)?;
+                    let (cost, stump) = search.best_stump(at.level, Some(side), None, false, 0)?;
                     Ok((cost, stump.map(|(column, _)| (column * ground.pairs.len()) as u32)))
                 };
                 let found = [of(self, false, nodes.0)?, of(self, true, nodes.1)?];
@@ -321,8 +321,8 @@ impl<'g, I: Index> Search<'g, I> {
                 (costed.upper, costed.branches) = (cost, (nodes, costs));
             }
             if cost < best.cost {
-                let entry = |branch: usize, nodes: u64| entries[branch].filter(|_| nodes > 0);
-                let entries = [entry(0, nodes.0), entry(1, nodes.1)];
+                let entry = |branch: usize, nodes: u64, cost: i64| Some((entries[branch].filter(|_| nodes > 0)?, cost));
+                let entries = [entry(0, nodes.0, costs.0), entry(1, nodes.1, costs.1)];
                 let root = Root { side: (at.side.column, cut), entries, branches: None };
                 *best = Best { cost, root: Some(root) };
             }
@@ -425,10 +425,10 @@ impl<'g, I: Index> Search<'g, I> {
         }
         let mut shapes = [Shape::Leaf, Shape::Leaf];
         for (branch, entry) in entries.iter().enumerate() {
-            let Some(entry) = entry else { continue };
-            let of = *entry as usize / self.ground().pairs.len().max(1);
+            let &Some((entry, cost)) = entry else { continue };
+            let of = entry as usize / self.ground().pairs.len().max(1);
             let side = Side { column: *column, cut: self.nodes.opened(level, *column).ranks[*cut], right: branch == 1 };
-            let (_, stump) = self.best_stump(level, Some(side), Some(of), ask.relaxed)?;
+            let (_, stump) = self.best_stump(level, Some(side), Some(of), ask.relaxed, cost)?;
             shapes[branch] = stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut));
         }
         Ok(self.split(level, *column, *cut, shapes))
@@ -452,61 +452,68 @@ impl<'g, I: Index> Search<'g, I> {
     }
 
     /// The first stump of least cost on one side of a cut of a node, or on the whole node, on one column or on any; `None`
-    /// if a leaf costs no more. O(columns x instances x classes).
+    /// if a leaf costs no more. No stump costs less than `least`: the first that costs as much ends the search. Columns with
+    /// a cut must be open.
+    ///
+    /// Complexity: O(columns x instances), and O(classes) per cut.
     pub(super) fn best_stump(
         &mut self,
         level: usize,
         side: Option<Side<I>>,
         only: Option<usize>,
         relaxed: bool,
+        least: i64,
     ) -> Result<(i64, Option<(usize, usize)>), Stop> {
         let ground = self.ground();
-        let n_columns = ground.columns.len();
-        if n_columns == 0 {
-            return Ok((self.nodes.at(level).leaf(), None));
+        let node = self.nodes.at(level);
+        let mut all: SmallVec<[i64; 8]> = SmallVec::from_slice(&node.classes);
+        let n = node.n;
+        if let Some(Side { column, cut, right }) = side {
+            let cut = self.nodes.opened(level, column).ranks.partition_point(|&rank| rank < cut);
+            self.nodes.classes_left(level, column, cut, &mut self.classes);
+            all.iter_mut().zip(&self.classes).for_each(|(all, left)| *all = if right { *all - left } else { *left });
         }
         let side = side.map(|side| (side, &ground.columns[side.column].ranks[..]));
         let has = |instance: I| side.is_none_or(|(side, ranks)| side.has(ranks[instance.get()]));
-        let cases_of = |instance: I| ground.cases.get(instance.get()).copied().unwrap_or(1);
-        let mut all: SmallVec<[i64; 8]> = smallvec![0; ground.n_classes];
-        let (mut mass, mut cases) = (0, 0);
-        let mut best: Option<(i64, Option<(usize, usize)>)> = None;
-        for column in only.map_or(0..n_columns, |column| column..column + 1) {
+        let cases_of = |instance: I| if relaxed { 0 } else { ground.cases[instance.get()] };
+        let most = |masses: &[i64]| masses.iter().fold(0, |most, &mass| most.max(mass));
+        let mass: i64 = all.iter().sum();
+        let mut best = (mass - most(&all), None);
+        for column in only.map_or(0..ground.columns.len(), |column| column..column + 1) {
             self.nodes.order(level, column);
-            let work = 3 * self.nodes.at(level).n;
-            self.ticker.tick(work + self.nodes.work())?;
+            self.ticker.tick(3 * n + self.nodes.work())?;
             let order = self.nodes.ordered(level, column);
-            if best.is_none() {
-                // The same for all columns.
-                for &instance in order.iter().filter(|&&instance| has(instance)) {
-                    all[usize::from(ground.classes[instance.get()])] += ground.mass(instance.get());
-                    cases += cases_of(instance);
-                }
-                mass = all.iter().sum();
-                best = Some((mass - all.iter().max().copied().unwrap_or(0), None));
-            }
-            let (mut least, mut found) = best.unwrap_or((i64::MAX, None));
+            let members = || order.iter().copied().filter(|&instance| has(instance));
+            let cases: u64 = if relaxed { 0 } else { members().map(cases_of).sum() };
+            let enough = |left: u64| relaxed || left >= ground.min_leaf && cases - left >= ground.min_leaf;
             let (mut left, mut right): (SmallVec<[i64; 8]>, _) = (smallvec![0; ground.n_classes], all.clone());
+            // The greatest mass on either side, that on the right unless some of it has gone.
+            let (mut most_left, mut most_right, mut gone) = (0, most(&all), false);
             let (ranks, mut cases_left, mut last) = (&ground.columns[column].ranks[..], 0, None::<I>);
-            for &instance in order.iter().filter(|&&instance| has(instance)) {
+            for instance in members() {
                 let rank = ranks[instance.get()];
                 if let Some(last) = last.filter(|&last| last != rank && ground.offers(column, last.get())) {
-                    let enough = |cases: u64| relaxed || cases >= ground.min_leaf;
-                    let most = |masses: &[i64]| masses.iter().fold(0, |most, &mass| most.max(mass));
-                    let cost = ground.penalty + mass - most(&left) - most(&right);
-                    if cost < least && enough(cases_left) && enough(cases - cases_left) {
-                        (least, found) = (cost, Some((column, last.get())));
+                    if std::mem::take(&mut gone) {
+                        most_right = most(&right);
+                    }
+                    let cost = ground.penalty + mass - most_left - most_right;
+                    if cost < best.0 && enough(cases_left) {
+                        best = (cost, Some((column, last.get())));
+                        if cost <= least {
+                            return Ok(best);
+                        }
                     }
                 }
                 let (class, mass) = (usize::from(ground.classes[instance.get()]), ground.mass(instance.get()));
                 left[class] += mass;
+                most_left = most_left.max(left[class]);
+                gone |= right[class] == most_right;
                 right[class] -= mass;
                 cases_left += cases_of(instance);
                 last = Some(rank);
             }
-            best = Some((least, found));
         }
-        Ok(best.unwrap_or((self.nodes.at(level).leaf(), None)))
+        Ok(best)
     }
 }
 
