@@ -78,9 +78,9 @@ impl<I: Impurity> Rule<I> {
     /// `None` if no gain is positive without doubt.
     fn ordered_of_two<M: Width>(
         &self,
-        cells: impl Iterator<Item = Cell> + Clone,
+        mut cells: impl Iterator<Item = Cell>,
         known: &Known,
-        cuts: &mut Vec<[M; 3]>,
+        cuts: &mut Vec<[M; 4]>,
     ) -> Option<Found> {
         let n = known.count;
         let least = self.min_side().max(1);
@@ -89,7 +89,7 @@ impl<I: Impurity> Rule<I> {
         let base = impurity.pair(all - all_ones, all_ones);
         let noise = impurity.noise(all, 2);
         let slack = if impurity.rounds() { noise } else { 0 };
-        let (mut best, mut found) = (base + noise, None::<(u32, u64, u64)>);
+        let (mut best, mut found) = (base + noise, None::<[u64; 4]>);
         let exact = |mass: u64, ones: u64| {
             let parts = [[mass - ones, ones], [all - mass - (all_ones - ones), all_ones - ones]];
             impurity.exact_gain(parts.iter().map(|part| &part[..]), &known.side.masses)
@@ -100,9 +100,8 @@ impl<I: Impurity> Rule<I> {
         // What the value below the cut is: of one class, or of both (2).
         let mut kind_below = 2;
         let mut last = None;
-        let mut cells_left = cells.clone();
         loop {
-            let cell = cells_left.next();
+            let cell = cells.next();
             let code = cell.map_or(u32::MAX, |cell| cell.code);
             if code != below.code {
                 // A value ends here. Was the cut below it worth a look?
@@ -110,11 +109,12 @@ impl<I: Impurity> Rule<I> {
                 let kind = if ones == 0 { 0 } else { 2 - u32::from(ones == mass) };
                 if cut.count >= least && cut.count + least <= n {
                     if n_cuts == cuts.len() {
-                        cuts.resize(2 * n_cuts + 64, [M::default(); 3]);
+                        cuts.resize(2 * n_cuts + 64, [M::default(); 4]);
                     }
-                    cuts[n_cuts] = [cut.mass, cut.ones, cut.code.into()].map(M::narrow);
+                    let this = [cut.mass, cut.ones, cut.code.into(), below.code.into()].map(M::narrow);
+                    cuts[n_cuts] = this;
                     n_cuts += usize::from(kind != kind_below || kind == 2 || last.is_none());
-                    last = Some(cut);
+                    last = Some(this);
                 }
                 (kind_below, cut) = (kind, below);
             }
@@ -124,18 +124,18 @@ impl<I: Impurity> Rule<I> {
             below.count += cell.count;
             below.code = code;
         }
-        if let Some(cut) = last {
+        if let Some(last) = last {
             if n_cuts == cuts.len() {
-                cuts.push([M::default(); 3]);
+                cuts.push([M::default(); 4]);
             }
-            cuts[n_cuts] = [cut.mass, cut.ones, cut.code.into()].map(M::narrow);
+            cuts[n_cuts] = last;
             n_cuts += 1;
         }
         let cuts = &mut cuts[..n_cuts];
         if impurity.is_slow(all) && cuts.len() > FEW_CUTS {
             // Cuts that are not near the best by a rough look are not the best.
-            let about = |cut: &[M; 3]| {
-                let [mass, ones, _] = cut.map(M::into);
+            let about = |cut: &[M; 4]| {
+                let [mass, ones, ..] = cut.map(M::into);
                 let (above, ones_above) = (all - mass, all_ones - ones);
                 impurity.pair_about(mass - ones, ones) + impurity.pair_about(above - ones_above, ones_above)
             };
@@ -150,19 +150,20 @@ impl<I: Impurity> Rule<I> {
             }
         }
         for cut in &cuts[..n_cuts] {
-            let [mass, ones, code] = cut.map(M::into);
+            let cut = cut.map(M::into);
+            let [mass, ones, ..] = cut;
             let (above, ones_above) = (all - mass, all_ones - ones);
             let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);
             let is_close = value <= best + slack;
             if value > best - slack
-                && (!is_close || is_greater(value, best, || exact(mass, ones).zip(exact(found?.1, found?.2))))
+                && (!is_close || is_greater(value, best, || exact(mass, ones).zip(exact(found?[0], found?[1]))))
             {
-                (best, found) = (value, Some((code as u32, mass, ones)));
+                (best, found) = (value, Some(cut));
             }
         }
-        let (below, mass, ones) = found?;
+        let [mass, ones, below, above] = found?;
+        let (below, above) = (below as u32, above as u32);
         let best_exact = if slack > 0 { exact(mass, ones) } else { None };
-        let above = cells.map(|cell| cell.code).find(|&code| code > below)?;
         self.found(known, (best - base, best_exact), self.two(known, mass), || Cut::AtMost { below, above })
     }
 }

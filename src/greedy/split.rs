@@ -127,8 +127,8 @@ pub(crate) struct Sides {
     pub(super) left: Side,
     right: Side,
     best_left: Vec<u64>,
-    pub(super) cuts: Vec<[u64; 3]>,
-    pub(super) narrow_cuts: Vec<[u32; 3]>,
+    pub(super) cuts: Vec<[u64; 4]>,
+    pub(super) narrow_cuts: Vec<[u32; 4]>,
 }
 
 impl<I: Impurity> Rule<I> {
