@@ -14,29 +14,32 @@ pub(super) struct Arena<T> {
     /// The block that pieces are cut from, and how much of it is handed out.
     now: usize,
     handed: usize,
-    /// How much of all blocks is handed out.
+    /// How many elements of all blocks are handed out, how many there are, and as many may be either, but for one piece.
     used: usize,
-    /// How much there is.
     held: usize,
-}
-
-impl<T> Default for Arena<T> {
-    fn default() -> Self {
-        Arena { blocks: vec![], now: 0, handed: 0, used: 0, held: 0 }
-    }
+    most: usize,
 }
 
 impl<T: Copy + Default> Arena<T> {
+    /// Blocks have at least so many elements where there may be as many, and at most so many times that but for one
+    /// piece.
     const BLOCK: usize = 1 << 17;
+    const GREATEST: usize = 64;
 
-    pub(super) fn used(&self) -> usize {
-        self.used
+    /// For about so many elements.
+    pub(super) fn new(most: usize) -> Self {
+        Arena { blocks: vec![], now: 0, handed: 0, used: 0, held: 0, most }
     }
 
-    /// Takes all pieces back, and gives up the memory if it is for more than so many elements: pieces that never fit what
-    /// is there would add up.
-    pub(super) fn clear(&mut self, most: usize) {
-        if self.held > most {
+    /// Whether a piece may be handed out besides what is; the first always may.
+    pub(super) fn may_take(&self, length: usize) -> bool {
+        self.used == 0 || self.used + length <= self.most
+    }
+
+    /// Takes all pieces back, and gives up the memory if it is more than there may be: pieces that never fit what is there
+    /// would add up.
+    pub(super) fn clear(&mut self) {
+        if self.held > self.most {
             self.blocks.clear();
             self.held = 0;
         }
@@ -49,7 +52,9 @@ impl<T: Copy + Default> Arena<T> {
             (self.now, self.handed) = (self.now + 1, 0);
         }
         if self.now == self.blocks.len() {
-            let block = Vec::with_capacity(length.max(self.held.clamp(Self::BLOCK, 64 * Self::BLOCK)));
+            // As much again as there is: few blocks hold all.
+            let wanted = self.held.clamp(Self::BLOCK, Self::GREATEST * Self::BLOCK);
+            let block = Vec::with_capacity(length.max(wanted.min(self.most.saturating_sub(self.held))));
             self.held += block.capacity();
             self.blocks.push(block);
         }
@@ -79,19 +84,26 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_do_not_overlap_and_memory_is_bounded(
-            rounds in proptest::collection::vec(proptest::collection::vec(0usize..400_000, 1..6), 1..12),
+            most in prop_oneof![Just(0usize), Just(100_000), Just(1 << 20), Just(1 << 22)],
+            rounds in proptest::collection::vec(proptest::collection::vec(0usize..300_000, 1..6), 1..12),
         ) {
-            const MOST: usize = 1 << 20;
-            let mut arena = Arena::<u32>::default();
+            let mut arena = Arena::<u32>::new(most);
             for round in rounds {
-                arena.clear(MOST);
-                let pieces: Vec<Place> = round.iter().map(|&length| arena.take(length)).collect();
-                (0..).zip(&pieces).for_each(|(i, &piece)| arena.at_mut(piece).fill(i));
-                for ((i, &piece), length) in (0..).zip(&pieces).zip(round) {
-                    prop_assert_eq!(arena.at(piece).len(), length);
+                arena.clear();
+                let mut pieces: Vec<Place> = Vec::new();
+                for &length in &round {
+                    if arena.may_take(length) {
+                        pieces.push(arena.take(length));
+                        let i = pieces.len() as u32;
+                        arena.at_mut(pieces[pieces.len() - 1]).fill(i);
+                    }
+                    prop_assert!(arena.used <= most.max(round[0]));
+                    prop_assert!(arena.held <= most + arena.used);
+                }
+                prop_assert_eq!(arena.at(pieces[0]).len(), round[0]);
+                for (i, &piece) in (1..).zip(&pieces) {
                     prop_assert!(arena.at(piece).iter().all(|&element| element == i));
                 }
-                prop_assert!(arena.held <= MOST + 2 * arena.used().max(Arena::<u32>::BLOCK));
             }
         }
     }

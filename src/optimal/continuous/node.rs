@@ -100,7 +100,8 @@ pub(super) struct Node<I> {
 }
 
 impl<I: Index> Node<I> {
-    pub(super) fn new() -> Self {
+    /// `most_along`: about as many ranks are kept along lists before all are forgotten.
+    pub(super) fn new(most_along: usize) -> Self {
         Node {
             n: 0,
             mass: 0,
@@ -111,7 +112,7 @@ impl<I: Index> Node<I> {
             opened: vec![],
             lists: vec![],
             by_class: vec![],
-            along: Arena::default(),
+            along: Arena::new(most_along),
             along_at: vec![],
             along_epoch: 0,
             scratch: vec![],
@@ -129,8 +130,6 @@ pub(super) struct Nodes<'g, I> {
     pub(super) ground: &'g Ground<I>,
     nodes: Vec<Node<I>>,
     epoch: u64,
-    /// The most elements of [`Node::along`] in use before all are forgotten, and held before they are given up.
-    most_along: usize,
     /// Nanoseconds, about, spent on views since the last look.
     work: usize,
 }
@@ -138,7 +137,7 @@ pub(super) struct Nodes<'g, I> {
 impl<'g, I: Index> Nodes<'g, I> {
     /// Of so many levels, the first being that of all instances.
     pub(super) fn new(ground: &'g Ground<I>, levels: usize, most_along: usize) -> Self {
-        let mut nodes: Vec<Node<I>> = (0..levels).map(|_| Node::new()).collect();
+        let mut nodes: Vec<Node<I>> = (0..levels).map(|_| Node::new(most_along)).collect();
         let root = &mut nodes[0];
         root.n = ground.n;
         root.classes = vec![0; ground.n_classes];
@@ -150,7 +149,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         nodes[0].epoch = 1;
         nodes[0].along_epoch = 1;
-        Nodes { ground, nodes, epoch: 1, most_along, work: 0 }
+        Nodes { ground, nodes, epoch: 1, work: 0 }
     }
 
     /// What was spent on views since the last call, in units of a ticker.
@@ -171,7 +170,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         self.epoch += 1;
         let node = &mut self.nodes[level + 1];
         (node.n, node.side, node.epoch, node.along_epoch) = (n, side, self.epoch, self.epoch);
-        node.along.clear(self.most_along);
+        node.along.clear();
         node.classes.clear();
         node.classes.extend_from_slice(classes);
         node.mass = classes.iter().sum();
@@ -360,10 +359,10 @@ impl<'g, I: Index> Nodes<'g, I> {
         let at = group * n_entries + entry;
         if node.along_at[at].epoch != node.along_epoch {
             let columns = (ground.columns.len() - group * GROUP).min(GROUP);
-            if node.along.used() + columns * length > self.most_along && node.along.used() > 0 {
+            if !node.along.may_take(columns * length) {
                 self.epoch += 1;
                 node.along_epoch = self.epoch;
-                node.along.clear(self.most_along);
+                node.along.clear();
             }
             self.work += columns * length;
             let place = node.along.take(columns * length);

@@ -102,7 +102,8 @@ impl<'g, I: Index> Search<'g, I> {
     /// Bytes that a search of this depth holds at once, at least.
     pub(super) fn bytes(ground: &Ground<I>, depth: u32) -> u64 {
         let (columns, others) = (ground.columns.len() as u64, ground.n_classes.saturating_sub(1) as u64);
-        let views = u64::from(depth.max(1)) * columns * (2 * size_of::<I>() as u64 + 14);
+        let of_cell = 2 * size_of::<I>() as u64 + 14 + ground.n_classes as u64 / 8;
+        let views = u64::from(depth.max(1)) * columns * of_cell;
         let lists = 2 * columns * others * (3 * size_of::<I>() as u64 + 4);
         let lines = 2 * ground.n_entries() as u64 * ground.groups.len() as u64 * 16;
         ground.n as u64 * (views + lists) + lines
