@@ -57,8 +57,11 @@ def wide():
 def test_a_limit_of_one_second_on_a_large_table(wide, parameters, errors):
     result, seconds = timed(OptimalTreeSearch(time_limit=1.0, **parameters), wide)
     assert seconds < PATIENCE
-    # Depth 3 may be proved in time where the machine is fast; depth 5 is far away.
-    assert result.status == "time_limit" or (result.status == "optimal" and parameters["max_depth"] == 3)
+    # Depth 3 may be proved in time where the machine is fast; depth 5 is far away. All thresholds of 240 columns may be
+    # too much for the memory of a machine, which is known as soon as they are sorted.
+    also = {"optimal"} if parameters["max_depth"] == 3 else set()
+    also |= {"memory_limit"} if parameters.get("engine") == "continuous" else set()
+    assert result.status in {"time_limit"} | also
     assert result.seconds <= seconds
     assert 0 <= result.lower_bound <= result.objective == errors(wide, result.tree)
     assert result.tree.depth <= parameters["max_depth"]
