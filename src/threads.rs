@@ -2,7 +2,7 @@
 //!
 //! Each search has its own rayon pool: the global one hangs in a forked child.
 
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
 
 use crate::error::{Error, Result};
 
@@ -43,7 +43,12 @@ pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) 
     }
 }
 
-/// What a mutex holds. A thread that panicked with it leaves nothing half done that others would read: they go on.
+/// What a lock holds. A thread that panicked with it leaves nothing half done that others would read: they go on.
+pub(crate) fn held<T>(lock: LockResult<T>) -> T {
+    lock.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a mutex holds, as [`held`].
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    held(mutex.lock())
 }

@@ -8,6 +8,7 @@ use super::problem::{Cases, Mass};
 use super::rebuild::Shape;
 use crate::budget::Budget;
 use crate::objective::Units;
+use crate::threads::{held, lock};
 
 /// What a running search can tell. Objective and bound are in the user's numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -66,7 +67,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 }
 
@@ -100,7 +101,7 @@ impl<'a> Anytime<'a> {
     }
 
     pub(super) fn finish(self) -> Incumbent {
-        self.incumbent.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+        held(self.incumbent.into_inner())
     }
 
     /// Takes a tree if it is the best so far.
@@ -133,7 +134,7 @@ impl<'a> Anytime<'a> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Incumbent> {
-        self.incumbent.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.incumbent)
     }
 }
 

@@ -13,6 +13,7 @@ use super::plain::PlainSearch;
 use super::problem::{Cases, Mass};
 use crate::budget::{Stop, Ticker};
 use crate::constraint::{full, shares};
+use crate::threads::{held, lock};
 
 /// What a node is asked for.
 #[derive(Clone, Copy)]
@@ -96,7 +97,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
     /// The first test that reaches the cost. Only for [`Goal::First`].
     pub(super) fn first(self) -> Result<Option<Found>, Stop> {
         self.try_all()?;
-        Ok(self.found.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()))
+        Ok(held(self.found.into_inner()))
     }
 
     fn try_all(&self) -> Result<(), Stop> {
@@ -139,12 +140,12 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
             for _ in 0..search.threads {
                 scope.spawn(|_| {
                     if let Err(stop) = work() {
-                        *stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Err(stop);
+                        *lock(&stopped) = Err(stop);
                     }
                 });
             }
         });
-        stopped.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+        held(stopped.into_inner())
     }
 
     /// Solves the two branches of a test as far as they can matter.
@@ -306,7 +307,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
             return;
         }
         if self.wants_smallest_share() {
-            let mut found = self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+            let mut found = lock(&self.found);
             if found.is_none_or(|found| root.test < found.test) {
                 *found = Some(root);
             }
@@ -330,8 +331,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
 
     /// Whether an earlier test already reached the cost.
     fn is_beaten(&self, test: usize) -> bool {
-        self.wants_smallest_share()
-            && self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).is_some_and(|found| found.test < test)
+        self.wants_smallest_share() && lock(&self.found).is_some_and(|found| found.test < test)
     }
 
     /// What is proved so far: no tree costs less than the incumbent and the bounds of the tests not yet done.

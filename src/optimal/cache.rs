@@ -11,6 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::problem::Cases;
 use crate::bits;
+use crate::threads::lock;
 
 /// What is known of the least cost of a set under some depth and nodes: its value, or a lower bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +116,7 @@ impl<S: BuildHasher + Default + Send + Sync> Keyed<S> {
     fn with_bucket<T>(&self, hash: u64, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
         let shard = &self.shards[(hash >> 32) as usize % SHARDS];
         // A poisoned shard holds whole entries: a panic elsewhere cannot leave half of one.
-        let mut shard = shard.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut shard = lock(shard);
         act(shard.entry(hash).or_default())
     }
 }

@@ -18,6 +18,7 @@ use super::pairs::PairCounts;
 use super::problem::{Cases, Mass, Problem};
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
+use crate::threads::lock;
 
 /// One run of the plain search.
 pub(super) struct PlainSearch<'a, M> {
@@ -131,7 +132,7 @@ impl<M: Mass> PlainSearch<'_, M> {
                 part.counts.count(self.problem, cases, block.clone(), &mut ticker)?;
                 part.roots.start(self.problem, &part.counts);
                 part.roots.improve(self.problem, &part.counts, &mut ticker)?;
-                all.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).merge(&part.roots);
+                lock(&all).merge(&part.roots);
                 Ok(())
             })
         };
@@ -180,7 +181,7 @@ impl<M: Mass> PlainSearch<'_, M> {
 
     /// Lends buffers to `act`. Work that a thread steals while it waits takes others.
     pub(super) fn with_scratch<T>(&self, act: impl FnOnce(&mut Scratch<M>) -> T) -> T {
-        let pool = || self.scratch.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let pool = || lock(&self.scratch);
         let taken = pool().pop();
         let mut scratch = taken.unwrap_or_else(|| Scratch { counts: PairCounts::new(), roots: Roots::default() });
         let result = act(&mut scratch);

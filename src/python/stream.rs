@@ -20,7 +20,7 @@ use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
 use crate::error::{Error, Result};
 use crate::subsets::{Board, Checked, Counts, DistinctTree, Order, distinct};
-use crate::threads::lock;
+use crate::threads::{held, lock};
 use crate::tree::Tree;
 
 /// A tree that some subset of the features leads to. Pickles.
@@ -156,7 +156,7 @@ impl Queue {
 }
 
 fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    condition.wait_timeout(state, POLL).unwrap_or_else(|poisoned| poisoned.into_inner()).0
+    held(condition.wait_timeout(state, POLL)).0
 }
 
 /// The distinct trees of a table, one after the other: an iterator, and a context manager that closes it.

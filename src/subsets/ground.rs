@@ -20,6 +20,7 @@ use crate::greedy::growth::{Grown, Growth};
 use crate::greedy::table::Table;
 use crate::greedy::{self, rules};
 use crate::threads;
+use crate::threads::lock;
 use crate::tree::{Leaf, Node, Tree};
 
 /// What trees are judged by.
@@ -239,7 +240,7 @@ impl Ground {
 /// Does work that is done by whoever comes first.
 fn fetch<T, W: FnOnce() -> T>(work: Arc<Mutex<Option<W>>>) -> impl FnOnce() -> T {
     move || {
-        let work = work.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).take();
+        let work = lock(&work).take();
         work.map(|work| work()).expect("one thread fetches it")
     }
 }

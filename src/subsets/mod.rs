@@ -38,6 +38,7 @@ mod pessimistic;
 mod rounds;
 mod trees;
 
+use crate::threads::lock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -248,7 +249,7 @@ impl Board {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::{Condvar, Mutex, MutexGuard};
 use super::distinct::Call;
 use super::features::Set;
 use crate::budget::Stop;
+use crate::threads::{held, lock};
 
 /// A task does not know what the last few before it found: they may be under way.
 const WINDOW: usize = 16;
@@ -88,7 +89,7 @@ impl<'t, S: Set> Rounds<'t, S> {
     }
 
     pub fn lock(&self) -> MutexGuard<'_, State<S>> {
-        self.state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.state)
     }
 
     /// The next task, and the incumbent that it starts from.
@@ -104,7 +105,7 @@ impl<'t, S: Set> Rounds<'t, S> {
             if state.stopped.is_some() {
                 return None;
             }
-            state = self.changed.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+            state = held(self.changed.wait(state));
         }
         Some((place, state.best_of_first(known).clone()))
     }

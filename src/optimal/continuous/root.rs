@@ -8,7 +8,7 @@ use super::interval::Interval;
 use super::search::{Ask, Best, Search};
 use super::stump::Index;
 use crate::budget::Stop;
-use crate::threads::lock;
+use crate::threads::{held, lock};
 
 /// What workers share.
 struct Shared {
@@ -69,7 +69,7 @@ impl Root<'_> {
             }),
             _ => self.work(&mut workers[0], &shared, &wake),
         }
-        let mut shared = shared.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut shared = held(shared.into_inner());
         if let Some(stop) = shared.stop {
             return Err(stop);
         }
@@ -103,7 +103,7 @@ impl Root<'_> {
                     wake.notify_all();
                     return;
                 }
-                state = wake.wait(state).unwrap_or_else(|poisoned| poisoned.into_inner());
+                state = held(wake.wait(state));
                 continue;
             };
             let lower = interval.lower;

@@ -37,6 +37,7 @@ use super::simd::Isa;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
+use crate::threads::lock;
 use instances::Instances;
 pub(super) use lane::Lane;
 use levels::Levels;
@@ -343,6 +344,6 @@ impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
 
 impl<M, L> RootWatch<'_, '_, M, L> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
-        self.found.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.found)
     }
 }

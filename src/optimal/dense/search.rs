@@ -19,6 +19,7 @@ use super::state::{
     Ask, AtNode, Cell, Costs, DenseSearch, Improvement, Inherited, Root, Run, State, Watch, read, write,
 };
 use crate::budget::{Stop, Ticker};
+use crate::threads::{held, lock};
 
 impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The shape of a node's pair counts.
@@ -62,7 +63,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let branch = ask.levels.branch(ask.depth);
         let state = RwLock::new(std::mem::take(&mut at.state));
         let result = self.try_roots(&Run { node: &at.node, ask, branch, state: &state, watch, path }, &at.roots);
-        at.state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        at.state = held(state.into_inner());
         result?;
         let value = |level: usize| {
             let best = at.state.best[level];
@@ -161,12 +162,12 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             for _ in 0..self.threads {
                 scope.spawn(|_| {
                     if let Err(stop) = work() {
-                        *stopped.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = Err(stop);
+                        *lock(&stopped) = Err(stop);
                     }
                 });
             }
         });
-        stopped.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
+        held(stopped.into_inner())
     }
 
     /// Tries roots until none is left.
@@ -229,7 +230,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             self.spread(&run, root, &mut write(&state), &cell);
         }
         self.cells.give(cell);
-        at.state = state.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner());
+        at.state = held(state.into_inner());
         result
     }
 

@@ -17,6 +17,7 @@ use super::node::Node;
 use super::pairs::{Singles, Stumps};
 use super::table::{Columns, Layout};
 use crate::budget::Budget;
+use crate::threads::{held, lock};
 
 /// What happened during a search.
 #[derive(Debug, Default)]
@@ -72,7 +73,7 @@ impl<T: Default> Pool<T> {
 
     fn lock(&self) -> MutexGuard<'_, Vec<Box<T>>> {
         // Buffers hold nothing that outlives a panic.
-        self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+        lock(&self.0)
     }
 }
 
@@ -196,9 +197,9 @@ impl<L> Run<'_, L> {
 
 // A panic while a lock is held ends the whole search: what the lock protects is never read again.
 pub(super) fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(|poisoned| poisoned.into_inner())
+    held(lock.read())
 }
 
 pub(super) fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(|poisoned| poisoned.into_inner())
+    held(lock.write())
 }
