@@ -132,6 +132,11 @@ impl Budget {
     /// Bytes allowed where no limit is given and the size of the machine is not known: 1 GiB.
     pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
+    /// No limit at all, of memory neither: for what is shown whatever a search was allowed.
+    pub fn unlimited() -> Self {
+        Self::new(Limits { memory: Some(u64::MAX), ..Limits::default() })
+    }
+
     /// Starts the clock.
     pub fn new(limits: Limits) -> Self {
         let start = Instant::now();

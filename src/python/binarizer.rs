@@ -7,7 +7,7 @@ use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
 use super::run::{OnInterrupt, interruptible};
-use crate::budget::{Budget, Limits};
+use crate::budget::Budget;
 use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
 use crate::tree::test_words;
 
@@ -132,7 +132,7 @@ impl PyBinarizer {
     ///     No row is present, a nominal column has too many levels for "subsets", or "mdlp" lacks classes.
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
         let data = &data.0;
-        let budget = Budget::new(Limits { memory: Some(u64::MAX), ..Limits::default() });
+        let budget = Budget::unlimited();
         let work = || BinaryTable::new(data, &self.0, &budget, false);
         let table = interruptible(py, &budget, None, OnInterrupt::Raise, work)??;
         let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);

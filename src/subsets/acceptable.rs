@@ -212,7 +212,7 @@ impl Accept<'_> {
     }
 
     fn outcome<S: Set>(&self, best: Incumbent<S>, floor: u128, stats: Stats, stopped: Option<Stop>) -> Outcome {
-        let unlimited = Budget::new(Default::default());
+        let unlimited = Budget::unlimited();
         let tree = match best.value {
             // Not even the first tree was done.
             u128::MAX => self.ground.grow(&[], &unlimited),

@@ -39,7 +39,7 @@ pub fn exhaust(
     }
     let most = max_features.unwrap_or(usize::MAX) - ground.required.len();
     let mut stats = Stats::default();
-    let empty = ground.grow(&[], &Budget::new(Default::default())).expect("a leaf takes no time");
+    let empty = ground.grow(&[], &Budget::unlimited()).expect("without a limit");
     let mut best = (u128::MAX, usize::MAX, empty);
     let mut status = Status::Optimal;
     let mut subset = vec![false; ground.optional.len()];

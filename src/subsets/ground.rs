@@ -11,7 +11,7 @@ use super::held_out::HeldOut;
 use super::pessimistic;
 use super::{Checked, DistinctTree, Estimator};
 use crate::bits;
-use crate::budget::{Budget, Limits, Stop, Ticker};
+use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::Costs;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -292,7 +292,7 @@ impl DistinctTree {
     pub fn tree(&self) -> Tree {
         match &self.grown {
             Some(grown) => self.ground.finish(grown),
-            None => self.ground.grow(&self.features, &Budget::new(Limits::default())).expect("without a limit"),
+            None => self.ground.grow(&self.features, &Budget::unlimited()).expect("without a limit"),
         }
     }
 }

@@ -15,7 +15,7 @@ use super::graph::{CaseNode, Child, Recent, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::{HeldOut, Way};
 use super::pessimistic;
-use crate::budget::{Budget, Limits, Stop, Ticker};
+use crate::budget::{Budget, Stop, Ticker};
 use crate::greedy::cases::Part;
 use crate::greedy::finish::mass_value;
 use crate::greedy::growth::{Grown, GrownSplit};
@@ -451,10 +451,10 @@ impl<'g, S: Set> Forest<'g, S> {
                 })),
                 false => {
                     // A tree that was built is shown, whatever the limits of its search.
-                    let (unlimited, column) = (Budget::new(Limits::default()), split.column as usize);
+                    let (unlimited, column) = (Budget::unlimited(), split.column as usize);
                     let ticker = &mut Ticker::new(&unlimited);
                     let parts = tree.set.cases.split(&self.ground.table, column, &split.cut, ticker, |_| false);
-                    let parts = parts.expect("it was split before").into_iter();
+                    let parts = parts.expect("without a limit").into_iter();
                     grown.extend(parts.map(|part| Grown { masses: part.masses, whole: part.whole, split: None }));
                 }
             }
