@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::binarize::{Binarizer, CodedColumn, Passes, PreparedColumns};
 use super::codes::unpack;
 use super::dataset::{Dataset, Target};
+use super::numbering::Numbering;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::error::Result;
@@ -179,34 +180,23 @@ fn merge_rows(
     let words = bits::words(planes.len());
     let mut pattern_of = vec![ABSENT; data.n_rows()];
     let mut patterns: Vec<u64> = Vec::new();
-    // The hash finds the bucket; the bits themselves decide. Patterns of one hash are chained.
-    let mut latest: FxHashMap<u64, u32> = FxHashMap::default();
-    let mut previous: Vec<u32> = Vec::new();
+    let mut numbering = Numbering::new();
     let mut rows = vec![0; 64 * words];
     for (block, &present) in data.present().iter().enumerate() {
         bits::transpose_block(planes, block, &mut rows);
         for i in bits::ones(&[present]) {
             let row = &rows[i * words..(i + 1) * words];
-            let entry = latest.entry(row.iter().fold(0, |hash, &word| bits::mix(hash ^ word)));
-            let head = match &entry {
-                std::collections::hash_map::Entry::Occupied(head) => *head.get(),
-                std::collections::hash_map::Entry::Vacant(_) => ABSENT,
-            };
-            let mut pattern = head;
-            while pattern != ABSENT && patterns[pattern as usize * words..(pattern as usize + 1) * words] != *row {
-                pattern = previous[pattern as usize];
-            }
-            if pattern == ABSENT {
-                pattern = previous.len() as u32;
+            let hash = row.iter().fold(0, |hash, &word| bits::mix(hash ^ word));
+            let equals = |pattern: usize| patterns[pattern * words..(pattern + 1) * words] == *row;
+            let known = numbering.len();
+            pattern_of[64 * block + i] = numbering.number(hash, equals);
+            if numbering.len() > known {
                 patterns.extend_from_slice(row);
-                previous.push(head);
-                entry.insert_entry(pattern);
             }
-            pattern_of[64 * block + i] = pattern;
         }
         ticker.tick(64 * 20 + 400 * words)?;
     }
-    Ok((pattern_of, patterns, previous.len()))
+    Ok((pattern_of, patterns, numbering.len()))
 }
 
 /// A line of bits per test: which patterns pass it. `planes` are the codes of the patterns, column after column.

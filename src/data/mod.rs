@@ -4,6 +4,7 @@ pub mod binarize;
 pub mod binary;
 mod codes;
 pub mod dataset;
+mod numbering;
 pub mod ranked;
 pub mod schema;
 mod sorting;

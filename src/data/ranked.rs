@@ -7,6 +7,7 @@ use super::binarize::{Binarizer, OwnTests, Prepared, PreparedColumns};
 use super::binary::ABSENT;
 use super::codes::unpack;
 use super::dataset::{Column, Dataset};
+use super::numbering::Numbering;
 use super::thresholds::threshold_between;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -124,23 +125,16 @@ impl RankedTable {
                     .for_each(|(hash, &code)| *hash = hash.wrapping_add(u64::from(code) * u64::from(factor)));
                 ticker.tick(hashes.len() / 2)?;
             }
-            // Open addressing: each slot has a pattern, or 0 for none, and patterns count from 1.
-            let mut slots = vec![0u32; (2 * n_cases).next_power_of_two()];
-            let last_slot = slots.len() - 1;
+            let mut patterns = Numbering::new();
             for row in bits::ones(present) {
-                let hash = hashes[row];
-                let mut slot = bits::mix(hash) as usize & last_slot;
-                let equals = |first: usize| {
-                    hashes[first] == hash && ranked.iter().all(|of| of.codes()[row] == of.codes()[first])
+                let equals = |pattern: usize| {
+                    let first = firsts[pattern] as usize;
+                    ranked.iter().all(|of| of.codes()[row] == of.codes()[first])
                 };
-                while slots[slot] != 0 && !equals(firsts[slots[slot] as usize - 1] as usize) {
-                    slot = (slot + 1) & last_slot;
-                }
-                if slots[slot] == 0 {
+                pattern_of[row] = patterns.number(hashes[row], equals);
+                if patterns.len() > firsts.len() {
                     firsts.push(row as u32);
-                    slots[slot] = firsts.len() as u32;
                 }
-                pattern_of[row] = slots[slot] - 1;
                 ticker.tick(10 + ranked.len())?;
             }
         }
