@@ -2,9 +2,9 @@
 //!
 //! `ground` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
 //! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals, `start` a first
-//! tree; at depth two
-//! `depth_two` finds the best stumps of a cut's branches, by the loop in `stump`. `root` shares the root out among threads,
-//! and `canonical` finds the tree that users get.
+//! tree; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump`, and `depth_one` the
+//! cuts of those that are in a tree. `root` shares the root out among threads, and `canonical` finds the tree that users
+//! get.
 //!
 //! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
 //! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
@@ -14,6 +14,7 @@
 
 mod arena;
 mod canonical;
+mod depth_one;
 mod depth_two;
 mod ground;
 mod interval;
