@@ -433,6 +433,31 @@ mod tests {
 
     proptest! {
         #[test]
+        fn rows_of_each_value_in_order(
+            values in proptest::collection::vec(
+                prop_oneof![Just(f64::NAN), (-9i32..9).prop_map(f64::from), any::<f64>(), (0u64..9).prop_map(f64::from_bits)],
+                0..700,
+            ),
+            absent in proptest::collection::vec(any::<bool>(), 700),
+        ) {
+            // As a dataset has them.
+            let values: Vec<f64> = values.into_iter().map(|x| x + 0.0).collect();
+            let mut present = vec![0; bits::words(values.len())];
+            (0..values.len()).filter(|&row| !absent[row]).for_each(|row| bits::set(&mut present, row));
+            let order = of(&Column::Floats(values.clone()), &present, true);
+            let here: Vec<usize> = (0..values.len()).filter(|&row| !absent[row]).collect();
+            let mut sorted: Vec<usize> = here.iter().copied().filter(|&row| !values[row].is_nan()).collect();
+            sorted.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+            prop_assert_eq!(order.missing, sorted.len() < here.len());
+            let expected: Vec<Vec<u32>> = sorted
+                .chunk_by(|&a, &b| values[a] == values[b])
+                .map(|rows| rows.iter().map(|&row| row as u32).collect())
+                .collect();
+            let found: Vec<Vec<u32>> = (0..order.n_values()).map(|rank| order.rows_of(rank).to_vec()).collect();
+            prop_assert_eq!(found, expected);
+        }
+
+        #[test]
         fn codes_count_the_cuts_below(values in proptest::collection::vec(prop_oneof![Just(f64::NAN), (-5i32..5).prop_map(f64::from)], 0..30)) {
             let order = ordered(&values);
             let column = Column::Floats(values.clone());

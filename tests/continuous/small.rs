@@ -1,9 +1,9 @@
 //! Twenty thousand small problems against brute force.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
-use lattree::data::{Binarizer, Dataset, Nominal, Thresholds};
+use lattree::data::{Binarizer, Column, Dataset, Nominal, Target, Thresholds, Value};
 use lattree::optimal::{Engine, Params, Rank};
 
 use crate::brute::Brute;
@@ -42,7 +42,9 @@ fn equals_brute_force() {
     }
     // The random problems do grow trees of every size.
     let expected = (0..=8).map(|n| format!("{n} nodes")).chain((0..=5).map(|n| format!("depth {n}")));
-    for name in expected.chain(["ranked", "min_leaf", "budget", "penalty", "weights", "refused"].map(String::from)) {
+    let asked = ["ranked", "min_leaf", "budget", "penalty", "weights", "refused"];
+    let met = ["missing", "constant", "one class", "ties", "one row"];
+    for name in expected.chain(asked.into_iter().chain(met).map(String::from)) {
         assert!(seen.get(&name).is_some_and(|&n| n >= 50), "{name}: {seen:?}");
     }
 }
@@ -83,6 +85,7 @@ fn check_problem(seed: u64, seen: &Seen) {
     }
     // Brute force has no bounds that could be wrong, the reference has: it may differ from neither.
     assert_eq!(shape_of(&reference.tree, &tests, 0), shape, "the reference, {}", say());
+    kinds_of(&data).into_iter().for_each(|kind| count(kind.into()));
     let n_nodes = reference.tree.n_nodes();
     count(format!("{n_nodes} nodes"));
     count(format!("depth {}", params.max_depth));
@@ -96,6 +99,27 @@ fn check_problem(seed: u64, seen: &Seen) {
         ];
         facts.iter().filter(|(_, holds)| *holds).for_each(|(name, _)| count(name.to_string()));
     }
+}
+
+/// What is special about a table.
+fn kinds_of(data: &Dataset) -> Vec<&'static str> {
+    let Target::Classes(classes) = data.target() else { panic!("classes") };
+    let rows: Vec<usize> = (0..data.n_rows()).filter(|&row| data.count(row) > 0).collect();
+    let of_rows = |column: &Arc<Column>| rows.iter().map(|&row| column.value(row, u32::MAX)).collect();
+    let cells: Vec<Vec<Value>> = data.columns().iter().map(of_rows).collect();
+    let is_constant = |cells: &Vec<Value>| cells.iter().all(|cell| *cell == cells[0]);
+    let has_ties = |cells: &Vec<Value>| {
+        let ties = |i: usize, j: usize| cells[i] == cells[j] && classes[rows[i]] != classes[rows[j]];
+        (0..rows.len()).any(|i| cells[i] != Value::Missing && (0..i).any(|j| ties(i, j)))
+    };
+    let kinds = [
+        ("missing", cells.iter().flatten().any(|cell| *cell == Value::Missing)),
+        ("constant", cells.iter().any(is_constant)),
+        ("one class", rows.iter().all(|&row| classes[row] == classes[rows[0]])),
+        ("ties", cells.iter().any(has_ties)),
+        ("one row", rows.len() == 1),
+    ];
+    kinds.into_iter().filter(|(_, holds)| *holds).map(|(kind, _)| kind).collect()
 }
 
 /// `max_tests` is how many the search over tests would be offered; here none is left out.
