@@ -104,6 +104,10 @@ impl Impurity for Entropy {
         total >= self.table.len() as u64
     }
 
+    fn is_about(&self) -> bool {
+        true
+    }
+
     fn noise(&self, total: u64, branches: usize) -> i64 {
         // A tabulated logarithm is wrong by half a unit for each of its at most log2 x factors, and times x; what is
         // computed by less than two units. The class masses and the sum count, of all branches and of the whole.

@@ -16,6 +16,7 @@ mod entropy;
 mod exact;
 mod fraction;
 mod gini;
+pub(crate) mod roughly;
 
 pub(crate) use costs::{Costs, LeafCost};
 pub(crate) use entropy::Entropy;
@@ -91,6 +92,10 @@ pub(crate) trait Impurity: Sync {
     /// Whether purities of a mass like this take so long that it pays to look at most cuts by
     /// [`Impurity::pair_about`] alone.
     fn is_slow(&self, _total: u64) -> bool {
+        false
+    }
+    /// Whether gains of sets of two classes are about what [`roughly`] says.
+    fn is_about(&self) -> bool {
         false
     }
     /// A total gain above this is positive without doubt, where that many branches share out this mass.

@@ -28,7 +28,8 @@
 //! # Map
 //!
 //! `table`: columns as codes, sorted once. `cells`: the masses of one column over the cases of a node, in the order of
-//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `cases`: the cases of a
+//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `rough`: which columns are worth it.
+//! `cases`: the cases of a
 //! node and their way down. `graph`: case sets with the rankings of their columns, for searches over many trees.
 //! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
 //! labels. docs/greedy.md tells the whole in words.
@@ -42,6 +43,7 @@ pub(crate) mod nominal;
 pub(crate) mod ordered;
 pub(crate) mod orders;
 pub(crate) mod ranking;
+mod rough;
 pub(crate) mod rules;
 pub(crate) mod split;
 pub(crate) mod table;

@@ -86,14 +86,7 @@ impl<I: Impurity> Rule<I> {
         let least = self.min_side().max(1);
         let impurity = &self.impurity;
         let (all, all_ones) = (known.side.total, known.side.masses[1]);
-        let base = impurity.pair(all - all_ones, all_ones);
-        let noise = impurity.noise(all, 2);
-        let slack = if impurity.rounds() { noise } else { 0 };
-        let (mut best, mut found) = (base + noise, None::<[u64; 4]>);
-        let exact = |mass: u64, ones: u64| {
-            let parts = [[mass - ones, ones], [all - mass - (all_ones - ones), all_ones - ones]];
-            impurity.exact_gain(parts.iter().map(|part| &part[..]), &known.side.masses)
-        };
+        let slack = if impurity.rounds() { impurity.noise(all, 2) } else { 0 };
         // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
         let mut n_cuts = 0;
         let (mut below, mut cut) = (Below::default(), Below::default());
@@ -149,8 +142,23 @@ impl<I: Impurity> Rule<I> {
                 }
             }
         }
-        for cut in &cuts[..n_cuts] {
-            let cut = cut.map(M::into);
+        self.best_of_two(cuts[..n_cuts].iter().map(|cut| cut.map(M::into)), known)
+    }
+
+    /// The best of some cuts of two classes: the mass below, that of class 1, and the codes next to it. Ties: the first.
+    /// `None` if no gain is positive without doubt.
+    pub(super) fn best_of_two(&self, cuts: impl Iterator<Item = [u64; 4]>, known: &Known) -> Option<Found> {
+        let impurity = &self.impurity;
+        let (all, all_ones) = (known.side.total, known.side.masses[1]);
+        let base = impurity.pair(all - all_ones, all_ones);
+        let noise = impurity.noise(all, 2);
+        let slack = if impurity.rounds() { noise } else { 0 };
+        let (mut best, mut found) = (base + noise, None::<[u64; 4]>);
+        let exact = |mass: u64, ones: u64| {
+            let parts = [[mass - ones, ones], [all - mass - (all_ones - ones), all_ones - ones]];
+            impurity.exact_gain(parts.iter().map(|part| &part[..]), &known.side.masses)
+        };
+        for cut in cuts {
             let [mass, ones, ..] = cut;
             let (above, ones_above) = (all - mass, all_ones - ones);
             let value = impurity.pair(mass - ones, ones) + impurity.pair(above - ones_above, ones_above);

@@ -12,11 +12,13 @@ use smallvec::SmallVec;
 use super::cases::CaseSet;
 use super::cells::{Cell, Cells};
 use super::orders::Layout;
+use super::rough::{Rough, RoughLook};
 use super::rules::WithRules;
 use super::split::{Found, Rule, Sides};
 use super::table::Table;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
+use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Impurity, Side};
 use crate::threads::lock;
 
@@ -30,12 +32,24 @@ pub(crate) struct Ranking {
     evaluated: Words,
     /// Columns that have one value here, and so in every part of these cases.
     constant: Words,
-    /// The columns that split the set, best first; ties: the first column. With whether the split leaves no impurity.
-    places: Vec<(u32, bool)>,
+    /// The columns that split the set, best first; ties: the first column.
+    places: Vec<Place>,
     /// Their splits, in the same order.
     found: Vec<Found>,
+    /// Columns whose split is known roughly, and their gains per unit of the mass of the set.
+    rough: Vec<(u32, f32)>,
     /// Whether columns were dropped at the end.
     is_cut: bool,
+}
+
+/// What is asked of a column in the ranking most often.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    column: u32,
+    /// Whether the split leaves no impurity.
+    is_perfect: bool,
+    /// About the gain per unit of the mass of the set.
+    gain: f32,
 }
 
 /// Above this many columns a ranking keeps the best [`KEPT`] only.
@@ -63,29 +77,34 @@ impl Ranking {
     }
 
     fn new(constant: Words) -> Self {
-        Ranking { evaluated: constant.clone(), constant, places: Vec::new(), found: Vec::new(), is_cut: false }
+        let (places, found, rough) = (Vec::new(), Vec::new(), Vec::new());
+        Ranking { evaluated: constant.clone(), constant, places, found, rough, is_cut: false }
     }
 
     /// The split at a place.
     pub fn found(&self, place: usize) -> (u32, &Found) {
-        (self.places[place].0, &self.found[place])
+        (self.places[place].column, &self.found[place])
     }
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        16 * self.evaluated.len() + self.places.capacity() * (size_of::<(u32, bool)>() + size_of::<Found>())
+        let places = self.places.capacity() * (size_of::<Place>() + size_of::<Found>());
+        16 * self.evaluated.len() + places + self.rough.capacity() * size_of::<(u32, f32)>()
     }
 
     /// The place of the best of some columns: `Ok(None)` if none of them splits the set, `Err` if that is not known.
     #[inline]
     pub fn best(&self, allowed: &[u64]) -> Result<Option<usize>, ()> {
-        let place = self.places.iter().position(|&(column, _)| bits::get(allowed, column as usize));
+        let place = self.places.iter().position(|place| bits::get(allowed, place.column as usize));
         // A perfect split can be equalled by earlier columns only.
-        let end = place.map(|place| self.places[place]).filter(|(_, perfect)| *perfect);
+        let end = place.map(|place| self.places[place]).filter(|place| place.is_perfect);
         let unknown = allowed.iter().zip(&self.evaluated).enumerate().any(|(word, (allowed, evaluated))| {
             let open = allowed & !evaluated;
-            open != 0 && end.is_none_or(|(column, _)| word * 64 + (open.trailing_zeros() as usize) < column as usize)
+            open != 0 && end.is_none_or(|end| word * 64 + (open.trailing_zeros() as usize) < end.column as usize)
         });
+        let is_ahead =
+            |&(column, gain): &(u32, f32)| bits::get(allowed, column as usize) && self.may_beat(place, column, gain);
+        let unknown = unknown || self.rough.iter().any(is_ahead);
         match (unknown, place) {
             (true, _) => Err(()),
             // What was dropped may be among them.
@@ -94,13 +113,21 @@ impl Ranking {
         }
     }
 
+    /// Whether a split that is known roughly may be better than that at a place.
+    fn may_beat(&self, place: Option<usize>, column: u32, gain: f32) -> bool {
+        let Some(place) = place.map(|place| self.places[place]) else { return true };
+        gain >= place.gain - MARGIN && !(place.is_perfect && column > place.column)
+    }
+
     /// Sets the bits of all columns that may be ahead of the one at `place` (or may split the set at all): only over
     /// some of them can the best be another.
     pub fn ahead(&self, place: Option<usize>, ahead: &mut [u64]) {
         ahead.iter_mut().zip(&self.evaluated).for_each(|(ahead, evaluated)| *ahead = !evaluated);
         let end = place.unwrap_or(self.places.len());
-        self.places[..end].iter().for_each(|&(column, _)| bits::set(ahead, column as usize));
-        if let Some((column, true)) = place.map(|place| self.places[place]) {
+        self.places[..end].iter().for_each(|place| bits::set(ahead, place.column as usize));
+        let rough = self.rough.iter().filter(|&&(column, gain)| self.may_beat(place, column, gain));
+        rough.for_each(|&(column, _)| bits::set(ahead, column as usize));
+        if let Some(Place { column, is_perfect: true, .. }) = place.map(|place| self.places[place]) {
             // Later columns cannot beat it; those before it in the ranking are earlier ones.
             let first = column as usize + 1;
             ahead.iter_mut().skip(first.div_ceil(64)).for_each(|word| *word = 0);
@@ -108,6 +135,25 @@ impl Ranking {
                 ahead[first / 64] &= !(!0 << (first % 64));
             }
         }
+    }
+}
+
+impl Ranking {
+    /// Forgets the columns, of those that are allowed and known roughly, that may be the best of them; ascending.
+    fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool) -> Vec<usize> {
+        let allowed = self.rough.iter().filter(|(column, _)| is_allowed(*column));
+        let greatest = allowed.map(|(_, gain)| *gain).fold(f32::NEG_INFINITY, f32::max);
+        let mut taken = Vec::new();
+        self.rough.retain(|&(column, gain)| {
+            let is_taken = is_allowed(column) && gain >= greatest - MARGIN;
+            if is_taken {
+                taken.push(column as usize);
+                bits::clear(&mut self.evaluated, column as usize);
+            }
+            !is_taken
+        });
+        taken.sort_unstable();
+        taken
     }
 }
 
@@ -136,11 +182,15 @@ pub(crate) struct NewRanks {
     pub pool: Option<Arc<ThreadPool>>,
 }
 
+/// For the work on one column.
+type Room = (Cells, Sides);
+
 struct RanksBy<I> {
     table: Arc<Table>,
     rules: [Rule<I>; 2],
     pool: Option<Arc<ThreadPool>>,
-    rooms: Mutex<Vec<(Cells, Sides)>>,
+    rooms: Mutex<Vec<Room>>,
+    rough: Rough,
     evaluations: u64,
 }
 
@@ -149,7 +199,7 @@ impl WithRules for NewRanks {
 
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
         let NewRanks { table, pool } = self;
-        Box::new(RanksBy { table, rules, pool, rooms: Mutex::default(), evaluations: 0 })
+        Box::new(RanksBy { table, rules, pool, rooms: Mutex::default(), rough: Rough::default(), evaluations: 0 })
     }
 }
 
@@ -167,7 +217,7 @@ impl From<Option<Found>> for Look {
 }
 
 impl<I: Impurity> RanksBy<I> {
-    fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut (Cells, Sides)) -> Look {
+    fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut Room) -> Look {
         let (cells, sides) = room;
         let rule = &self.rules[usize::from(set.fractions.is_some())];
         let coded = &self.table.columns[column];
@@ -232,7 +282,7 @@ impl<I: Impurity + Send> Ranks for RanksBy<I> {
 }
 
 impl<I: Impurity> RanksBy<I> {
-    /// Takes columns that were not looked at into a ranking or, if there are none, starts it anew.
+    /// Takes columns that were not looked at, or roughly only, into a ranking or, if there are none, starts it anew.
     fn extend(
         &mut self,
         ranking: &mut Ranking,
@@ -240,20 +290,94 @@ impl<I: Impurity> RanksBy<I> {
         allowed: &[u64],
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        let rule = &self.rules[usize::from(set.0.fractions.is_some())];
-        let perfect = rule.impurity.perfect(set.1).filter(|_| !rule.ratio);
-        let is_perfect = |found: &Found| Some(found.gain) == perfect;
-        if bits::ones(allowed).all(|column| bits::get(&ranking.evaluated, column)) {
-            // What was dropped is looked at anew.
-            ranking.evaluated.clone_from(&ranking.constant);
-            (ranking.places, ranking.found, ranking.is_cut) = (Vec::new(), Vec::new(), false);
-        }
-        let end = ranking.places.iter().find(|&&(column, _)| bits::get(allowed, column as usize));
-        let end = end.filter(|(_, perfect)| *perfect).map_or(usize::MAX, |(column, _)| *column as usize);
-        let unknown = bits::ones(allowed).take_while(|&column| column < end);
-        let unknown: Vec<usize> = unknown.filter(|&column| !bits::get(&ranking.evaluated, column)).collect();
+        let is_allowed = |column: u32| bits::get(allowed, column as usize);
+        let end = ranking.places.iter().find(|place| is_allowed(place.column)).filter(|place| place.is_perfect);
+        let end = end.map_or(usize::MAX, |place| place.column as usize);
+        let unknown = |ranking: &Ranking| -> Vec<usize> {
+            let before = bits::ones(allowed).take_while(|&column| column < end);
+            before.filter(|&column| !bits::get(&ranking.evaluated, column)).collect()
+        };
+        let mut columns = unknown(ranking);
         let mut added: Vec<(u32, Found)> = Vec::new();
-        let mut take = |column: usize, look: Look, ranking: &mut Ranking| {
+        let is_few = ranking.evaluated.len() * 64 <= MANY_COLUMNS;
+        let mut outcome = Ok(());
+        if !columns.is_empty() && is_few && Rough::fits(self.rule(set.0), &self.table, set.0, set.1) {
+            (columns, outcome) = self.look_roughly(ranking, set, &columns, &mut added, ticker);
+        } else if columns.is_empty() {
+            columns = ranking.take_rough(is_allowed);
+            if columns.is_empty() {
+                // What was dropped is looked at anew.
+                ranking.evaluated.clone_from(&ranking.constant);
+                (ranking.places, ranking.found, ranking.is_cut) = (Vec::new(), Vec::new(), false);
+                columns = unknown(ranking);
+            }
+        }
+        if outcome.is_ok() {
+            outcome = self.look_exactly(ranking, set, &columns, &mut added, ticker);
+        }
+        // What was looked at until then is in its place.
+        self.place(ranking, set, added);
+        outcome
+    }
+
+    fn rule(&self, set: &CaseSet) -> &Rule<I> {
+        &self.rules[usize::from(set.fractions.is_some())]
+    }
+
+    /// Whether a split leaves no impurity.
+    fn is_perfect(&self, (set, side, _): (&CaseSet, &Side, u64), found: &Found) -> bool {
+        let rule = self.rule(set);
+        !rule.ratio && rule.impurity.perfect(side) == Some(found.gain)
+    }
+
+    /// Looks at columns roughly, and exactly at that of greatest gain. Returns those that take an exact look.
+    fn look_roughly(
+        &mut self,
+        ranking: &mut Ranking,
+        (set, side, _): (&CaseSet, &Side, u64),
+        columns: &[usize],
+        added: &mut Vec<(u32, Found)>,
+        ticker: &mut Ticker,
+    ) -> (Vec<usize>, Result<(), Stop>) {
+        let rule = &self.rules[usize::from(set.fractions.is_some())];
+        let (mut unclear, mut outcome) = (Vec::new(), Ok(()));
+        self.rough.enter(&self.table, set);
+        for &column in columns {
+            outcome = ticker.tick(2 * set.cases.len());
+            if outcome.is_err() {
+                break;
+            }
+            self.evaluations += 1;
+            match self.rough.look(rule, &self.table, column, set) {
+                RoughLook::Unclear => {
+                    unclear.push(column);
+                    continue;
+                }
+                RoughLook::Constant => bits::set(&mut ranking.constant, column),
+                RoughLook::NoSplit => {}
+                RoughLook::Gain(gain) => ranking.rough.push((column as u32, gain)),
+            }
+            bits::set(&mut ranking.evaluated, column);
+        }
+        let mut room = lock(&self.rooms).pop().unwrap_or_default();
+        if let Some((column, found)) = self.rough.best(rule, &self.table, side, &mut room.1) {
+            ranking.rough.retain(|&(other, _)| other as usize != column);
+            added.extend(found.map(|found| (column as u32, found)));
+        }
+        lock(&self.rooms).push(room);
+        (unclear, outcome)
+    }
+
+    /// Looks at columns, if they are in order up to the first perfect split.
+    fn look_exactly(
+        &mut self,
+        ranking: &mut Ranking,
+        set: (&CaseSet, &Side, u64),
+        columns: &[usize],
+        added: &mut Vec<(u32, Found)>,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        let mut take = |column: usize, look: Look| {
             bits::set(&mut ranking.evaluated, column);
             match look {
                 Look::Constant => bits::set(&mut ranking.constant, column),
@@ -262,11 +386,10 @@ impl<I: Impurity> RanksBy<I> {
             }
         };
         let n = set.0.cases.len();
-        let mut outcome = Ok(());
-        if let Some(pool) = self.pool.as_ref().filter(|_| n * unknown.len() > PARALLEL) {
+        if let Some(pool) = self.pool.as_ref().filter(|_| n * columns.len() > PARALLEL) {
             let threads = pool.current_num_threads();
-            ticker.tick(n * unknown.len() / threads)?;
-            let chunks = unknown.par_chunks(unknown.len().div_ceil(4 * threads));
+            ticker.tick(n * columns.len() / threads)?;
+            let chunks = columns.par_chunks(columns.len().div_ceil(4 * threads));
             let looks = chunks.flat_map_iter(|columns| {
                 let mut room = lock(&self.rooms).pop().unwrap_or_default();
                 room.0.enter_for_keys(&self.table, set.0);
@@ -276,45 +399,58 @@ impl<I: Impurity> RanksBy<I> {
                 looks
             });
             let looks: Vec<Look> = pool.install(|| looks.collect());
-            self.evaluations += unknown.len() as u64;
-            unknown.iter().zip(looks).for_each(|(&column, look)| take(column, look, ranking));
-        } else if !unknown.is_empty() {
-            let mut room = lock(&self.rooms).pop().unwrap_or_default();
-            room.0.enter_for_keys(&self.table, set.0);
-            for &column in &unknown {
-                outcome = ticker.tick(2 * n);
-                if outcome.is_err() {
-                    break;
-                }
-                self.evaluations += 1;
-                let look = self.look(column, set, &mut room);
-                let is_end = matches!(&look, Look::Splits(found) if is_perfect(found));
-                take(column, look, ranking);
-                if is_end {
-                    break;
-                }
-            }
-            room.0.leave(set.0);
-            lock(&self.rooms).push(room);
+            self.evaluations += columns.len() as u64;
+            columns.iter().zip(looks).for_each(|(&column, look)| take(column, look));
+            return Ok(());
         }
-        if !added.is_empty() {
-            // What comes behind the last that was kept may be behind what was dropped too.
-            let last = ranking.places.last().filter(|_| ranking.is_cut).map(|(column, _)| *column);
-            let known = ranking.places.drain(..).map(|(column, _)| column).zip(ranking.found.drain(..));
-            let mut all = added;
-            all.extend(known);
-            all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
-            if let Some(last) = last {
-                all.truncate(all.iter().position(|(column, _)| *column == last).map_or(0, |place| place + 1));
-            }
-            if ranking.evaluated.len() * 64 > MANY_COLUMNS && all.len() > 2 * KEPT {
-                all.truncate(KEPT);
-                ranking.is_cut = true;
-            }
-            ranking.places.extend(all.iter().map(|(column, found)| (*column, is_perfect(found))));
-            ranking.found.extend(all.into_iter().map(|(_, found)| found));
+        if columns.is_empty() {
+            return Ok(());
         }
-        // What was looked at until then is in its place.
+        let mut outcome = Ok(());
+        let mut room = lock(&self.rooms).pop().unwrap_or_default();
+        room.0.enter_for_keys(&self.table, set.0);
+        for &column in columns {
+            outcome = ticker.tick(2 * n);
+            if outcome.is_err() {
+                break;
+            }
+            self.evaluations += 1;
+            let look = self.look(column, set, &mut room);
+            let is_end = matches!(&look, Look::Splits(found) if self.is_perfect(set, found));
+            take(column, look);
+            if is_end {
+                break;
+            }
+        }
+        room.0.leave(set.0);
+        lock(&self.rooms).push(room);
         outcome
+    }
+
+    /// Puts splits where they belong in a ranking.
+    fn place(&self, ranking: &mut Ranking, set: (&CaseSet, &Side, u64), added: Vec<(u32, Found)>) {
+        if added.is_empty() {
+            return;
+        }
+        // What comes behind the last that was kept may be behind what was dropped too.
+        let last = ranking.places.last().filter(|_| ranking.is_cut).map(|place| place.column);
+        let known = ranking.places.drain(..).map(|place| place.column).zip(ranking.found.drain(..));
+        let mut all = added;
+        all.extend(known);
+        all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(&b.0)));
+        if let Some(last) = last {
+            all.truncate(all.iter().position(|(column, _)| *column == last).map_or(0, |place| place + 1));
+        }
+        if ranking.evaluated.len() * 64 > MANY_COLUMNS && all.len() > 2 * KEPT {
+            all.truncate(KEPT);
+            ranking.is_cut = true;
+        }
+        let unit = self.rule(set.0).impurity.unit() * set.1.total as f64;
+        ranking.places.extend(all.iter().map(|(column, found)| Place {
+            column: *column,
+            is_perfect: self.is_perfect(set, found),
+            gain: (found.gain as f64 / unit) as f32,
+        }));
+        ranking.found.extend(all.into_iter().map(|(_, found)| found));
     }
 }

@@ -1,0 +1,68 @@
+//! Entropies of many sets of two classes at once, to a few digits: they tell which splits are worth an exact look.
+//!
+//! Floats of four bytes without a table, in loops that compilers turn into vector instructions of every kind. With masses
+//! below 2^31 the logarithm is wrong by 2^-18.5 at most, and rounding of it and of its product by 2^-19 each: x log2 x by
+//! 2^-17.5 x, the purity of a set by 2^-16 of its mass. A gain, of a split and of what it splits, is wrong by less than
+//! 2^-14 of the mass, so that one of two gains that differ by [`MARGIN`] is greater without doubt.
+
+/// How far gains per unit of mass must differ.
+pub(crate) const MARGIN: f32 = 1.0 / 4096.0;
+
+/// Coefficients of log2(1 + t) / t for t in [0, 1), from t^0 on.
+const SERIES: [f32; 6] = [1.442_534_8, -0.718_033_6, 0.457_158_12, -0.277_341_63, 0.121_472_95, -0.025_792_345];
+
+/// About x log2 x of a mass below 2^31.
+#[inline(always)]
+fn x_log_x(x: u32) -> f32 {
+    let value = x as i32 as f32;
+    let bits = value.to_bits() as i32;
+    // The exponent and the mantissa; nothing is added for 0, whose exponent is no number's.
+    let exponent = ((bits >> 23) - 127) as f32;
+    let t = f32::from_bits((bits & 0x007f_ffff | 0x3f80_0000) as u32) - 1.0;
+    let [a, b, c, d, e, f] = SERIES;
+    value * (exponent + t * (a + t * (b + t * (c + t * (d + t * (e + t * f))))))
+}
+
+/// About the purity of a set of these class masses: minus its entropy in bits, times its mass.
+#[inline(always)]
+fn purity(first: u32, second: u32) -> f32 {
+    x_log_x(first) + x_log_x(second) - x_log_x(first + second)
+}
+
+/// The purity of one set.
+pub(crate) fn purity_of([first, second]: [u32; 2]) -> f32 {
+    purity(first, second)
+}
+
+/// The purities of sets of these masses of the first class and of the second.
+pub(crate) fn purities(first: &[u32], second: &[u32], purities: &mut Vec<f32>) {
+    purities.clear();
+    purities.extend(first.iter().zip(second).map(|(&first, &second)| purity(first, second)));
+}
+
+/// The purities of the two sets that each of these sets and the rest of `whole` are, together.
+pub(crate) fn purities_of_pairs(first: &[u32], second: &[u32], whole: [u32; 2], purities: &mut Vec<f32>) {
+    purities.clear();
+    let pair = |(&first, &second): (&u32, &u32)| purity(first, second) + purity(whole[0] - first, whole[1] - second);
+    purities.extend(first.iter().zip(second).map(pair));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rough_is_near() {
+        let exact = |x: u32| f64::from(x) * f64::from(x.max(1)).log2();
+        let near = |a: u32, b: u32| exact(a) + exact(b) - exact(a + b);
+        let steps = (0..3000).chain((0..31).flat_map(|i| [1 << i, (1 << i) + 1, (3u32 << i) / 2, (1 << (i + 1)) - 1]));
+        let masses: Vec<u32> = steps.filter(|&x| x < 1 << 30).collect();
+        for (i, &a) in masses.iter().enumerate() {
+            assert!((f64::from(x_log_x(a)) - exact(a)).abs() <= f64::from(a) * 2f64.powf(-17.5), "{a}");
+            for &b in masses.iter().skip(i % 7).step_by(7) {
+                let error = (f64::from(purity(a, b)) - near(a, b)).abs();
+                assert!(error <= f64::from(a + b) * 2f64.powi(-16), "{a} {b}: {error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! A rough look at the columns of a set of parts of cases, of two classes: which of them may have the best split.
+//!
+//! Masses of parts are too many to tabulate their logarithms, and of some ten columns one is wanted. So the gain of every
+//! column is computed to a few digits ([`roughly`]), and exactly only where that leaves a doubt.
+
+use super::NominalSplits;
+use super::cases::CaseSet;
+use super::cells::Cell;
+use super::split::{Found, Known, Rule, Sides};
+use super::table::{Coded, NONE, Table, Weights};
+use crate::criterion::roughly::{self, MARGIN};
+use crate::criterion::{Impurity, Side};
+
+/// Room for the work, kept between sets.
+#[derive(Debug, Default)]
+pub(super) struct Rough {
+    /// Per case of the set: its mass, in the half of its class.
+    masses: Vec<u64>,
+    /// Masses per code, the last for cases without a value.
+    sums: Vec<u64>,
+    /// Codes and places in the set.
+    keys: Vec<u64>,
+    this: Candidates,
+    /// Those of the column of greatest gain.
+    best: Candidates,
+    cells: Vec<Cell>,
+}
+
+/// The splits of a column: the sets below its cuts if it is ordered, or else those of its levels.
+#[derive(Debug, Default)]
+struct Candidates {
+    column: usize,
+    gain: f32,
+    codes: Vec<u32>,
+    /// Masses of either class.
+    masses: [Vec<u32>; 2],
+    /// Of the cases with a value.
+    known: [u32; 2],
+    purities: Vec<f32>,
+}
+
+/// What came of a rough look.
+pub(super) enum RoughLook {
+    Constant,
+    NoSplit,
+    /// The gain per unit of the mass of the set, which is positive.
+    Gain(f32),
+    /// It takes an exact one.
+    Unclear,
+}
+
+/// Masses of two classes in the halves of a word.
+fn halves(masses: u64) -> [u32; 2] {
+    [masses as u32, (masses >> 32) as u32]
+}
+
+impl Rough {
+    /// Whether the columns of a set can be looked at.
+    pub fn fits<I: Impurity>(rule: &Rule<I>, table: &Table, set: &CaseSet, side: &Side) -> bool {
+        set.fractions.is_some()
+            && rule.impurity.is_about()
+            && !rule.ratio
+            && table.n_classes == 2
+            && matches!(table.weights, Weights::Unit)
+            && side.total < 1 << 31
+    }
+
+    /// Gets ready for the columns of a set that fits.
+    pub fn enter(&mut self, table: &Table, set: &CaseSet) {
+        self.masses.clear();
+        let fractions = set.fractions.iter().flatten();
+        let masses = set.cases.iter().zip(fractions);
+        let mass = |(&case, &fraction): (&u32, &u32)| u64::from(fraction) << (32 * table.classes[case as usize]);
+        self.masses.extend(masses.map(mass));
+        self.best.gain = f32::NEG_INFINITY;
+    }
+
+    /// Looks at a column of the set entered.
+    ///
+    /// Complexity: O(cases + codes), or O(cases log cases) where codes are many.
+    pub fn look<I: Impurity>(&mut self, rule: &Rule<I>, table: &Table, column: usize, set: &CaseSet) -> RoughLook {
+        let coded = &table.columns[column];
+        if !coded.ordered && rule.nominal != NominalSplits::Multiway {
+            return RoughLook::Unclear;
+        }
+        self.collect(coded, set);
+        let this = &mut self.this;
+        this.column = column;
+        if this.codes.len() <= 1 {
+            return RoughLook::Constant;
+        }
+        let [first, second] = &this.masses;
+        let split = match coded.ordered {
+            true => {
+                // The last set has all cases, and nothing is above it.
+                let n_cuts = first.len() - 1;
+                let (first, second) = (&first[..n_cuts], &second[..n_cuts]);
+                roughly::purities_of_pairs(first, second, this.known, &mut this.purities);
+                let least = rule.min_side();
+                let all = u64::from(this.known[0] + this.known[1]);
+                if least > 1 {
+                    for ((&first, &second), purity) in first.iter().zip(second).zip(&mut this.purities) {
+                        let below = u64::from(first + second);
+                        if below < least || all - below < least {
+                            *purity = f32::NEG_INFINITY;
+                        }
+                    }
+                }
+                greatest(&this.purities)
+            }
+            false => {
+                let counts = || first.iter().zip(second).map(|(first, second)| u64::from(first + second));
+                if counts().any(|count| count < rule.min_leaf)
+                    || counts().filter(|&count| count >= rule.min_branch).nth(1).is_none()
+                {
+                    return RoughLook::NoSplit;
+                }
+                roughly::purities(first, second, &mut this.purities);
+                this.purities.iter().map(|&purity| f64::from(purity)).sum::<f64>() as f32
+            }
+        };
+        if split == f32::NEG_INFINITY {
+            return RoughLook::NoSplit;
+        }
+        let whole: u64 = self.masses.iter().map(|&mass| mass & 0xffff_ffff | mass >> 32).sum();
+        let gain = (split - roughly::purity_of(this.known)) / whole as f32;
+        this.gain = gain;
+        if gain <= MARGIN {
+            return RoughLook::Unclear;
+        }
+        if gain > self.best.gain {
+            std::mem::swap(&mut self.this, &mut self.best);
+        }
+        RoughLook::Gain(gain)
+    }
+
+    /// The codes that come in a set, ascending, and their masses; if the column is ordered, those up to each code.
+    fn collect(&mut self, coded: &Coded, set: &CaseSet) {
+        let codes = coded.codes();
+        let (n, n_codes) = (set.cases.len(), coded.n_codes as usize);
+        let this = &mut self.this;
+        this.codes.clear();
+        this.masses.iter_mut().for_each(Vec::clear);
+        let mut below = 0;
+        let mut push = |code: u32, masses: u64| {
+            below = if coded.ordered { below + masses } else { masses };
+            this.codes.push(code);
+            this.masses.iter_mut().zip(halves(below)).for_each(|(of_class, mass)| of_class.push(mass));
+        };
+        let mut known = 0;
+        if n_codes <= 4 * n + 64 {
+            self.sums.clear();
+            self.sums.resize(n_codes + 1, 0);
+            for (&case, &mass) in set.cases.iter().zip(&self.masses) {
+                self.sums[codes[case as usize].min(coded.n_codes) as usize] += mass;
+            }
+            for (code, &masses) in (0..).zip(&self.sums[..n_codes]) {
+                if masses > 0 {
+                    push(code, masses);
+                    known += masses;
+                }
+            }
+        } else {
+            self.keys.clear();
+            let keys = (0u64..).zip(&set.cases).map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place);
+            match coded.is_complete {
+                true => self.keys.extend(keys),
+                false => self.keys.extend(keys.filter(|key| (key >> 32) as u32 != NONE)),
+            }
+            self.keys.sort_unstable();
+            for same in self.keys.chunk_by(|a, b| a >> 32 == b >> 32) {
+                let masses = same.iter().map(|&key| self.masses[key as u32 as usize]).sum::<u64>();
+                push((same[0] >> 32) as u32, masses);
+                known += masses;
+            }
+        }
+        this.known = halves(known);
+    }
+
+    /// The column of greatest gain among those looked at, exactly; `None` if there is none, or its gain is in doubt.
+    pub fn best<I: Impurity>(
+        &mut self,
+        rule: &Rule<I>,
+        table: &Table,
+        node: &Side,
+        sides: &mut Sides,
+    ) -> Option<(usize, Option<Found>)> {
+        let Candidates { column, gain, codes, masses: [first, second], known, purities } = &self.best;
+        if *gain == f32::NEG_INFINITY {
+            return None;
+        }
+        let known_mass = known.iter().map(|&mass| u64::from(mass)).sum::<u64>();
+        let with_value;
+        let side = match known_mass == node.total {
+            true => node,
+            false => {
+                with_value = rule.impurity.side(known.map(u64::from).to_vec());
+                &with_value
+            }
+        };
+        // Cases weigh the same, so that masses are counts.
+        let known = Known { side, count: known_mass, node_mass: node.total };
+        let found = match table.columns[*column].ordered {
+            true => {
+                let least = greatest(purities) - known_mass as f32 * MARGIN;
+                let cuts = (0..purities.len()).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
+                let cut = |cut: usize| {
+                    let below = [first[cut], second[cut]].map(u64::from);
+                    [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
+                };
+                rule.best_of_two(cuts.map(cut), &known)?
+            }
+            false => {
+                self.cells.clear();
+                for (&code, masses) in codes.iter().zip(first.iter().zip(second)) {
+                    let masses = [*masses.0, *masses.1].map(u64::from);
+                    let cells = (0..).zip(masses).filter(|&(_, mass)| mass > 0);
+                    self.cells.extend(cells.map(|(class, mass)| Cell { code, class, mass, count: mass }));
+                }
+                return Some((*column, rule.multiway(&self.cells, &known, sides)));
+            }
+        };
+        Some((*column, Some(found)))
+    }
+}
+
+/// The greatest number.
+fn greatest(values: &[f32]) -> f32 {
+    values.iter().fold(f32::NEG_INFINITY, |greatest, &value| greatest.max(value))
+}
