@@ -1,7 +1,7 @@
 //! The cases of a node, and their way down a split.
 
 use super::split::Cut;
-use super::table::{NONE, Table};
+use super::table::{Coded, NONE, Table};
 use crate::budget::{Stop, Ticker};
 
 /// Cases that came to a node, ascending. A case of which only a part came has a fraction below a whole one.
@@ -40,80 +40,6 @@ impl CaseSet {
         });
         (masses, n)
     }
-
-    /// The cases that each branch of a split gets; only the masses of those that are not `wanted`. A case without a value
-    /// goes down every branch, with shares of its fraction in proportion to the masses of the cases with one, rounded
-    /// down; the branch of greatest mass, the first of such, gets what is left. Fails where the parts would not fit into
-    /// memory, or the budget says so.
-    ///
-    /// Complexity: O(cases + branches x classes), and O(branches) for every case without a value, in time and memory.
-    pub fn split(
-        &self,
-        table: &Table,
-        column: usize,
-        cut: &Cut,
-        ticker: &mut Ticker,
-        wanted: impl Fn(&Part) -> bool,
-    ) -> Result<Vec<Part>, Stop> {
-        let coded = &table.columns[column];
-        let codes = coded.codes();
-        let branches = cut.branches(coded.n_codes);
-        let (n_branches, k, whole) = (cut.n_branches(), table.n_classes, 1u32 << table.digits);
-        let mut parts: Vec<Part> = (0..n_branches).map(|_| Part::new(k)).collect();
-        let mut missing = 0usize;
-        self.each(table, |case, mass, count| match codes[case as usize] {
-            NONE => missing += 1,
-            code => parts[branches.of(code)].add(table.classes[case as usize], mass, count),
-        });
-        // What the parts of cases take, at most.
-        if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
-            return Err(Stop::Memory);
-        }
-        let masses: Vec<u64> = parts.iter().map(|part| part.masses.iter().sum()).collect();
-        let mut shares = Shares::new(masses);
-        let fraction = |place: usize| self.fractions.as_ref().map_or(whole, |fractions| fractions[place]);
-        if missing > 0 && self.fractions.is_none() {
-            parts.iter_mut().for_each(|part| part.scale(|mass| mass << table.digits));
-        }
-        let mut partial = vec![false; n_branches];
-        for (place, &case) in self.cases.iter().enumerate() {
-            if codes[case as usize] != NONE {
-                if self.fractions.is_some() {
-                    partial[branches.of(codes[case as usize])] |= fraction(place) < whole;
-                }
-            } else {
-                ticker.tick(n_branches)?;
-                for ((part, partial), &share) in parts.iter_mut().zip(&mut partial).zip(shares.of(fraction(place))) {
-                    if share > 0 {
-                        let (mass, count) = (table.mass(case) * u64::from(share), table.count(case) * u64::from(share));
-                        part.add(table.classes[case as usize], mass, count);
-                        *partial |= share < whole;
-                    }
-                }
-            }
-        }
-        for (part, partial) in parts.iter_mut().zip(partial) {
-            // Where no part of a case came, all are whole again.
-            part.whole = !partial;
-            if part.whole && (missing > 0 || self.fractions.is_some()) {
-                part.scale(|mass| mass >> table.digits);
-            }
-            if wanted(part) {
-                part.set.cases.reserve_exact(part.rows);
-                part.set.fractions = partial.then(|| Vec::with_capacity(part.rows));
-                part.is_wanted = true;
-            }
-        }
-        for (place, &case) in self.cases.iter().enumerate() {
-            match codes[case as usize] {
-                NONE => {
-                    shares.of(fraction(place)).iter().zip(&mut parts).for_each(|(&share, part)| part.push(case, share))
-                }
-                code => parts[branches.of(code)].push(case, fraction(place)),
-            }
-        }
-        Ok(parts)
-    }
 }
 
 /// What a branch of a split gets.
@@ -129,7 +55,6 @@ pub(crate) struct Part {
     pub whole: bool,
     /// The cases, if they are wanted.
     pub set: CaseSet,
-    is_wanted: bool,
 }
 
 impl Part {
@@ -137,37 +62,185 @@ impl Part {
     pub fn all(table: &Table) -> Self {
         let set = CaseSet::all(table);
         let (masses, count) = set.masses(table);
-        Part { masses, count, rows: set.cases.len(), whole: true, set, is_wanted: true }
-    }
-
-    fn new(n_classes: usize) -> Self {
-        let set = CaseSet { cases: Vec::new(), fractions: None };
-        Part { masses: vec![0; n_classes], count: 0, rows: 0, whole: true, set, is_wanted: false }
-    }
-
-    #[inline]
-    fn add(&mut self, class: u32, mass: u64, count: u64) {
-        self.masses[class as usize] += mass;
-        self.count += count;
-        self.rows += 1;
+        Part { masses, count, rows: set.cases.len(), whole: true, set }
     }
 
     fn scale(&mut self, scale: impl Fn(u64) -> u64) {
         self.masses.iter_mut().chain([&mut self.count]).for_each(|mass| *mass = scale(*mass));
     }
+}
 
-    #[inline]
-    fn push(&mut self, case: u32, fraction: u32) {
-        if self.is_wanted && fraction > 0 {
-            self.set.cases.push(case);
-            if let Some(fractions) = &mut self.set.fractions {
-                fractions.push(fraction);
+/// Sends cases down splits; with room for the work, kept between sets.
+#[derive(Debug, Default)]
+pub(crate) struct Splitter {
+    /// Per code: its branch.
+    branch_of: Vec<u32>,
+    /// Per case of the set: its branch; one more than the last without a value.
+    branches: Vec<u32>,
+    /// Per branch and class: masses; per branch: how many cases and rows, whether some are not whole.
+    masses: Vec<u64>,
+    counts: Vec<u64>,
+    rows: Vec<usize>,
+    partial: Vec<bool>,
+    /// Where the next case of each branch comes to lie among all.
+    ends: Vec<usize>,
+    cases: Vec<u32>,
+    fractions: Vec<u32>,
+}
+
+impl Splitter {
+    /// The cases that each branch of a split gets; only the masses of those that are not `wanted`. A case without a value
+    /// goes down every branch, with shares of its fraction in proportion to the masses of the cases with one, rounded
+    /// down; the branch of greatest mass, the first of such, gets what is left. Fails where the parts would not fit into
+    /// memory, or the budget says so.
+    ///
+    /// Complexity: O(cases + branches x classes), and O(branches) for every case without a value, in time and memory.
+    pub fn split(
+        &mut self,
+        set: &CaseSet,
+        table: &Table,
+        (column, cut): (usize, &Cut),
+        ticker: &mut Ticker,
+        wanted: impl Fn(&Part) -> bool,
+    ) -> Result<Vec<Part>, Stop> {
+        let (n_branches, k, whole) = (cut.n_branches(), table.n_classes, 1u32 << table.digits);
+        self.mark(set, &table.columns[column], cut);
+        match &set.fractions {
+            None => self.add_up(set, table, n_branches, |_| 1),
+            Some(fractions) => self.add_up(set, table, n_branches, |place| fractions[place]),
+        }
+        let missing = self.rows[n_branches];
+        // What the parts of cases take, at most.
+        if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
+            return Err(Stop::Memory);
+        }
+        let fraction = |place: usize| set.fractions.as_ref().map_or(whole, |fractions| fractions[place]);
+        let mut shares = Shares::default();
+        if missing > 0 {
+            let masses = self.masses.chunks_exact(k).take(n_branches).map(|masses| masses.iter().sum());
+            shares = Shares::new(masses.collect());
+            if set.fractions.is_none() {
+                self.masses.iter_mut().chain(&mut self.counts).for_each(|mass| *mass <<= table.digits);
+            }
+            for (place, &case) in set.cases.iter().enumerate() {
+                if self.branches[place] as usize == n_branches {
+                    ticker.tick(n_branches)?;
+                    let class = table.classes[case as usize] as usize;
+                    let (mass, count) = (table.mass(case), table.count(case));
+                    for (branch, &share) in
+                        shares.of(fraction(place)).iter().enumerate().filter(|(_, share)| **share > 0)
+                    {
+                        self.masses[branch * k + class] += mass * u64::from(share);
+                        self.counts[branch] += count * u64::from(share);
+                        self.rows[branch] += 1;
+                        self.partial[branch] |= share < whole;
+                    }
+                }
+            }
+        }
+        let mut parts = Vec::with_capacity(n_branches);
+        for (branch, masses) in self.masses.chunks_exact(k).take(n_branches).enumerate() {
+            let partial = self.partial[branch];
+            let none = CaseSet { cases: Vec::new(), fractions: None };
+            let (count, rows) = (self.counts[branch], self.rows[branch]);
+            let mut part = Part { masses: masses.to_vec(), count, rows, whole: !partial, set: none };
+            // Where no part of a case came, all are whole again.
+            if part.whole && (missing > 0 || set.fractions.is_some()) {
+                part.scale(|mass| mass >> table.digits);
+            }
+            parts.push(part);
+        }
+        if parts.iter().any(&wanted) {
+            self.deal(set, n_branches, fraction, &mut shares);
+            let mut first = 0;
+            for (part, &end) in parts.iter_mut().zip(&self.ends) {
+                if wanted(part) {
+                    let fractions = (!part.whole).then(|| self.fractions[first..end].to_vec());
+                    part.set = CaseSet { cases: self.cases[first..end].to_vec(), fractions };
+                }
+                first = end;
+            }
+        }
+        Ok(parts)
+    }
+
+    /// Finds the branch of each case.
+    fn mark(&mut self, set: &CaseSet, coded: &Coded, cut: &Cut) {
+        let codes = coded.codes();
+        let codes = set.cases.iter().map(|&case| codes[case as usize]);
+        self.branches.clear();
+        match cut {
+            Cut::AtMost { below, .. } => {
+                self.branches.extend(codes.map(|code| u32::from(code > *below) + u32::from(code == NONE)));
+            }
+            Cut::Is(same) => {
+                self.branches.extend(codes.map(|code| u32::from(code != *same) + u32::from(code == NONE)));
+            }
+            Cut::In(listed) => {
+                self.branch_of.clear();
+                self.branch_of.resize(coded.n_codes as usize, 1);
+                listed.iter().for_each(|&code| self.branch_of[code as usize] = 0);
+                self.branches.extend(codes.map(|code| if code == NONE { 2 } else { self.branch_of[code as usize] }));
+            }
+            Cut::Each(listed) => {
+                // Other codes do not come.
+                self.branch_of.resize(self.branch_of.len().max(coded.n_codes as usize), 0);
+                (0..).zip(listed).for_each(|(branch, &code)| self.branch_of[code as usize] = branch);
+                let none = listed.len() as u32;
+                self.branches.extend(codes.map(|code| if code == NONE { none } else { self.branch_of[code as usize] }));
+            }
+        }
+    }
+
+    /// Sums of the cases with a value by branch, in units of whole cases or of parts, as the set is.
+    fn add_up(&mut self, set: &CaseSet, table: &Table, n_branches: usize, fraction: impl Fn(usize) -> u32) {
+        let (k, whole) = (table.n_classes, 1u32 << table.digits);
+        let Splitter { branches, masses, counts, rows, partial, .. } = self;
+        masses.clear();
+        masses.resize((n_branches + 1) * k, 0);
+        rows.clear();
+        rows.resize(n_branches + 1, 0);
+        partial.clear();
+        partial.resize(n_branches + 1, false);
+        counts.clear();
+        counts.resize(n_branches + 1, 0);
+        let is_part = set.fractions.is_some();
+        for (place, (&case, &branch)) in set.cases.iter().zip(&*branches).enumerate() {
+            let (branch, fraction) = (branch as usize, fraction(place));
+            masses[branch * k + table.classes[case as usize] as usize] += table.mass(case) * u64::from(fraction);
+            counts[branch] += table.count(case) * u64::from(fraction);
+            rows[branch] += 1;
+            partial[branch] |= is_part && fraction < whole;
+        }
+    }
+
+    /// Puts the cases of each branch, and their fractions, next to each other.
+    fn deal(&mut self, set: &CaseSet, n_branches: usize, fraction: impl Fn(usize) -> u32, shares: &mut Shares) {
+        let Splitter { branches, rows, ends, cases, fractions, .. } = self;
+        ends.clear();
+        ends.extend(rows[..n_branches].iter().scan(0, |end, rows| Some(std::mem::replace(end, *end + rows))));
+        let n = rows[..n_branches].iter().sum::<usize>();
+        cases.resize(n.max(cases.len()), 0);
+        fractions.resize(n.max(fractions.len()), 0);
+        let mut put = |branch: usize, case: u32, fraction: u32| {
+            let end = &mut ends[branch];
+            (cases[*end], fractions[*end]) = (case, fraction);
+            *end += 1;
+        };
+        for (place, (&case, &branch)) in set.cases.iter().zip(&*branches).enumerate() {
+            match branch as usize {
+                branch if branch < n_branches => put(branch, case, fraction(place)),
+                _ => {
+                    let shares = shares.of(fraction(place)).iter().enumerate().filter(|(_, share)| **share > 0);
+                    shares.for_each(|(branch, &share)| put(branch, case, share));
+                }
             }
         }
     }
 }
 
 /// The shares of cases without a value. Those of one fraction are the same, and come one after the other.
+#[derive(Default)]
 struct Shares {
     masses: Vec<u64>,
     total: u64,

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::Params;
-use super::cases::{CaseSet, Part};
+use super::cases::{CaseSet, Part, Splitter};
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
 use super::rules::WithRules;
@@ -102,6 +102,7 @@ struct Room {
     buffer: Vec<Entry>,
     goes_right: Vec<u64>,
     branches: Vec<u32>,
+    splitter: Splitter,
     grown: Vec<(u32, Grown)>,
 }
 
@@ -440,7 +441,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         room: &mut Room,
         ticker: &mut Ticker,
     ) -> Result<Vec<Task<'t>>, Stop> {
-        let parts = task.set.split(self.table, column as usize, cut, ticker, |_| true)?;
+        let parts = room.splitter.split(&task.set, self.table, (column as usize, cut), ticker, |_| true)?;
         if !task.orders.is_empty() && parts.iter().all(|part| part.whole) {
             if let [left, right] = &parts[..] {
                 room.goes_right.resize(bits::words(self.table.n_cases), 0);

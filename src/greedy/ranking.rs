@@ -33,9 +33,9 @@ pub(crate) struct Ranking {
     /// Columns that have one value here, and so in every part of these cases.
     constant: Words,
     /// The columns that split the set, best first; ties: the first column.
-    places: Vec<Place>,
+    places: SmallVec<[Place; 1]>,
     /// Their splits, in the same order.
-    found: Vec<Found>,
+    found: SmallVec<[Found; 1]>,
     /// Columns whose split is known roughly, and their gains per unit of the mass of the set.
     rough: Vec<(u32, f32)>,
     /// Whether columns were dropped at the end.
@@ -77,7 +77,7 @@ impl Ranking {
     }
 
     fn new(constant: Words) -> Self {
-        let (places, found, rough) = (Vec::new(), Vec::new(), Vec::new());
+        let (places, found, rough) = (SmallVec::new(), SmallVec::new(), Vec::new());
         Ranking { evaluated: constant.clone(), constant, places, found, rough, is_cut: false }
     }
 
@@ -88,7 +88,8 @@ impl Ranking {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
-        let places = self.places.capacity() * (size_of::<Place>() + size_of::<Found>());
+        let places = if self.places.spilled() { self.places.capacity() } else { 0 };
+        let places = places * (size_of::<Place>() + size_of::<Found>());
         16 * self.evaluated.len() + places + self.rough.capacity() * size_of::<(u32, f32)>()
     }
 
@@ -308,7 +309,7 @@ impl<I: Impurity> RanksBy<I> {
             if columns.is_empty() {
                 // What was dropped is looked at anew.
                 ranking.evaluated.clone_from(&ranking.constant);
-                (ranking.places, ranking.found, ranking.is_cut) = (Vec::new(), Vec::new(), false);
+                (ranking.places, ranking.found, ranking.is_cut) = (SmallVec::new(), SmallVec::new(), false);
                 columns = unknown(ranking);
             }
         }
@@ -342,6 +343,7 @@ impl<I: Impurity> RanksBy<I> {
         let rule = &self.rules[usize::from(set.fractions.is_some())];
         let (mut unclear, mut outcome) = (Vec::new(), Ok(()));
         self.rough.enter(&self.table, set);
+        let mut gains: SmallVec<[(u32, f32); 32]> = SmallVec::new();
         for &column in columns {
             outcome = ticker.tick(2 * set.cases.len());
             if outcome.is_err() {
@@ -355,16 +357,25 @@ impl<I: Impurity> RanksBy<I> {
                 }
                 RoughLook::Constant => bits::set(&mut ranking.constant, column),
                 RoughLook::NoSplit => {}
-                RoughLook::Gain(gain) => ranking.rough.push((column as u32, gain)),
+                RoughLook::Gain(gain) => gains.push((column as u32, gain)),
             }
             bits::set(&mut ranking.evaluated, column);
         }
         let mut room = lock(&self.rooms).pop().unwrap_or_default();
         if let Some((column, found)) = self.rough.best(rule, &self.table, side, &mut room.1) {
-            ranking.rough.retain(|&(other, _)| other as usize != column);
-            added.extend(found.map(|found| (column as u32, found)));
+            gains.retain(|&mut (other, _)| other as usize != column);
+            match found {
+                Ok(found) => added.extend(found.map(|found| (column as u32, found))),
+                Err(()) => {
+                    bits::clear(&mut ranking.evaluated, column);
+                    unclear.push(column);
+                    unclear.sort_unstable();
+                }
+            }
         }
         lock(&self.rooms).push(room);
+        ranking.rough.reserve_exact(gains.len());
+        ranking.rough.extend(gains);
         (unclear, outcome)
     }
 

@@ -11,6 +11,9 @@ use super::table::{Coded, NONE, Table, Weights};
 use crate::criterion::roughly::{self, MARGIN};
 use crate::criterion::{Impurity, Side};
 
+/// Masses per code are kept while there are at most this many codes for each case.
+const CODES_PER_CASE: usize = 4;
+
 /// Room for the work, kept between sets.
 #[derive(Debug, Default)]
 pub(super) struct Rough {
@@ -43,9 +46,9 @@ struct Candidates {
 pub(super) enum RoughLook {
     Constant,
     NoSplit,
-    /// The gain per unit of the mass of the set, which is positive.
+    /// About the gain per unit of the mass of the set.
     Gain(f32),
-    /// It takes an exact one.
+    /// There is no rough look at such columns.
     Unclear,
 }
 
@@ -72,6 +75,11 @@ impl Rough {
         let masses = set.cases.iter().zip(fractions);
         let mass = |(&case, &fraction): (&u32, &u32)| u64::from(fraction) << (32 * table.classes[case as usize]);
         self.masses.extend(masses.map(mass));
+        self.restart();
+    }
+
+    /// Forgets the columns that were looked at.
+    pub fn restart(&mut self) {
         self.best.gain = f32::NEG_INFINITY;
     }
 
@@ -125,9 +133,6 @@ impl Rough {
         let whole: u64 = self.masses.iter().map(|&mass| mass & 0xffff_ffff | mass >> 32).sum();
         let gain = (split - roughly::purity_of(this.known)) / whole as f32;
         this.gain = gain;
-        if gain <= MARGIN {
-            return RoughLook::Unclear;
-        }
         if gain > self.best.gain {
             std::mem::swap(&mut self.this, &mut self.best);
         }
@@ -138,27 +143,24 @@ impl Rough {
     fn collect(&mut self, coded: &Coded, set: &CaseSet) {
         let codes = coded.codes();
         let (n, n_codes) = (set.cases.len(), coded.n_codes as usize);
-        let this = &mut self.this;
-        this.codes.clear();
-        this.masses.iter_mut().for_each(Vec::clear);
-        let mut below = 0;
-        let mut push = |code: u32, masses: u64| {
-            below = if coded.ordered { below + masses } else { masses };
-            this.codes.push(code);
-            this.masses.iter_mut().zip(halves(below)).for_each(|(of_class, mass)| of_class.push(mass));
-        };
-        let mut known = 0;
-        if n_codes <= 4 * n + 64 {
+        let Candidates { codes: came, masses: [first, second], known, .. } = &mut self.this;
+        let most = n.min(n_codes) + 1;
+        came.resize(most.max(came.len()), 0);
+        first.resize(most.max(first.len()), 0);
+        second.resize(most.max(second.len()), 0);
+        let (mut end, mut sum) = (0, 0);
+        if n_codes <= CODES_PER_CASE * n + 64 {
             self.sums.clear();
             self.sums.resize(n_codes + 1, 0);
             for (&case, &mass) in set.cases.iter().zip(&self.masses) {
                 self.sums[codes[case as usize].min(coded.n_codes) as usize] += mass;
             }
             for (code, &masses) in (0..).zip(&self.sums[..n_codes]) {
-                if masses > 0 {
-                    push(code, masses);
-                    known += masses;
-                }
+                // Written in any case, and over if the code did not come: no branch to guess.
+                sum += masses;
+                came[end] = code;
+                [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
+                end += usize::from(masses > 0);
             }
         } else {
             self.keys.clear();
@@ -170,21 +172,27 @@ impl Rough {
             self.keys.sort_unstable();
             for same in self.keys.chunk_by(|a, b| a >> 32 == b >> 32) {
                 let masses = same.iter().map(|&key| self.masses[key as u32 as usize]).sum::<u64>();
-                push((same[0] >> 32) as u32, masses);
-                known += masses;
+                sum += masses;
+                came[end] = (same[0] >> 32) as u32;
+                [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
+                end += 1;
             }
         }
-        this.known = halves(known);
+        came.truncate(end);
+        first.truncate(end);
+        second.truncate(end);
+        *known = halves(sum);
     }
 
-    /// The column of greatest gain among those looked at, exactly; `None` if there is none, or its gain is in doubt.
+    /// The column of greatest gain among those looked at, and its split, exactly; `Some((_, Err))` if it has to be looked
+    /// at in another way.
     pub fn best<I: Impurity>(
         &mut self,
         rule: &Rule<I>,
         table: &Table,
         node: &Side,
         sides: &mut Sides,
-    ) -> Option<(usize, Option<Found>)> {
+    ) -> Option<(usize, Result<Option<Found>, ()>)> {
         let Candidates { column, gain, codes, masses: [first, second], known, purities } = &self.best;
         if *gain == f32::NEG_INFINITY {
             return None;
@@ -200,27 +208,22 @@ impl Rough {
         };
         // Cases weigh the same, so that masses are counts.
         let known = Known { side, count: known_mass, node_mass: node.total };
-        let found = match table.columns[*column].ordered {
-            true => {
-                let least = greatest(purities) - known_mass as f32 * MARGIN;
-                let cuts = (0..purities.len()).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
-                let cut = |cut: usize| {
-                    let below = [first[cut], second[cut]].map(u64::from);
-                    [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
-                };
-                rule.best_of_two(cuts.map(cut), &known)?
-            }
-            false => {
-                self.cells.clear();
-                for (&code, masses) in codes.iter().zip(first.iter().zip(second)) {
-                    let masses = [*masses.0, *masses.1].map(u64::from);
-                    let cells = (0..).zip(masses).filter(|&(_, mass)| mass > 0);
-                    self.cells.extend(cells.map(|(class, mass)| Cell { code, class, mass, count: mass }));
-                }
-                return Some((*column, rule.multiway(&self.cells, &known, sides)));
-            }
-        };
-        Some((*column, Some(found)))
+        if table.columns[*column].ordered {
+            let least = greatest(purities) - known_mass as f32 * MARGIN;
+            let cuts = (0..purities.len()).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
+            let cut = |cut: usize| {
+                let below = [first[cut], second[cut]].map(u64::from);
+                [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
+            };
+            // Where it is in doubt whether the best gain is positive, all cuts are to be looked at.
+            return Some((*column, rule.best_of_two(cuts.map(cut), &known).map(Some).ok_or(())));
+        }
+        self.cells.clear();
+        for (&code, (&first, &second)) in codes.iter().zip(first.iter().zip(second)) {
+            let cells = (0..).zip([first, second].map(u64::from)).filter(|&(_, mass)| mass > 0);
+            self.cells.extend(cells.map(|(class, mass)| Cell { code, class, mass, count: mass }));
+        }
+        Some((*column, Ok(rule.multiway(&self.cells, &known, sides))))
     }
 }
 

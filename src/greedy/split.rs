@@ -27,49 +27,12 @@ pub(crate) enum Cut {
     In(Box<[u32]>),
 }
 
-/// The branch of each code.
-pub(crate) enum Branches {
-    AtMost(u32),
-    Is(u32),
-    Table(Vec<u32>),
-}
-
 impl Cut {
     /// How many branches cases of training take.
     pub fn n_branches(&self) -> usize {
         match self {
             Cut::Each(codes) => codes.len(),
             _ => 2,
-        }
-    }
-
-    /// The branch of each code that came to the node.
-    pub fn branches(&self, n_codes: u32) -> Branches {
-        match self {
-            Cut::AtMost { below, .. } => Branches::AtMost(*below),
-            Cut::Is(code) => Branches::Is(*code),
-            Cut::In(codes) => {
-                let mut table = vec![1; n_codes as usize];
-                codes.iter().for_each(|&code| table[code as usize] = 0);
-                Branches::Table(table)
-            }
-            Cut::Each(codes) => {
-                let mut table = vec![0; n_codes as usize];
-                (0..).zip(codes).for_each(|(branch, &code)| table[code as usize] = branch);
-                Branches::Table(table)
-            }
-        }
-    }
-}
-
-impl Branches {
-    /// The branch of a code that came to the node.
-    #[inline]
-    pub fn of(&self, code: u32) -> usize {
-        match self {
-            Branches::AtMost(below) => usize::from(code > *below),
-            Branches::Is(same) => usize::from(code != *same),
-            Branches::Table(table) => table[code as usize] as usize,
         }
     }
 }

@@ -16,7 +16,7 @@ use super::ground::{Ground, Judge};
 use super::held_out::{HeldOut, Way};
 use super::pessimistic;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::greedy::cases::Part;
+use crate::greedy::cases::{Part, Splitter};
 use crate::greedy::finish::mass_value;
 use crate::greedy::growth::{Grown, GrownSplit};
 use crate::greedy::ranking::{NewRanks, Ranking, Ranks};
@@ -52,6 +52,7 @@ impl<S> Subtree<S> {
 pub(super) struct Forest<'g, S: Set> {
     ground: &'g Ground,
     ranks: Box<dyn Ranks>,
+    splitter: Splitter,
     pub ticker: Ticker<'g>,
     root: Option<Rc<CaseNode<S>>>,
     /// Every case set that may have splits or trees.
@@ -64,8 +65,10 @@ pub(super) struct Forest<'g, S: Set> {
     pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
     pub flushes: u64,
-    /// Room for the ways of a case that is spread.
+    /// Room for the class shares of a case that is spread.
     mixture: Vec<f64>,
+    /// Room for the branches of held-out cases.
+    branches: Vec<usize>,
 }
 
 impl<'g, S: Set> Forest<'g, S> {
@@ -77,6 +80,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let mut forest = Forest {
             ground,
             ranks: rules::with_rules(&table, &ground.params, &ground.costs, ranks),
+            splitter: Splitter::default(),
             ticker: Ticker::new(budget),
             root: None,
             sets: Vec::new(),
@@ -87,6 +91,7 @@ impl<'g, S: Set> Forest<'g, S> {
             case_sets: 0,
             flushes: 0,
             mixture: vec![0.0; table.n_classes],
+            branches: Vec::new(),
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
@@ -292,7 +297,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let coded = &table.columns[column as usize];
         let depth = set.depth + 1;
         let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
-        let parts = set.cases.split(table, column as usize, &cut, &mut self.ticker, wanted)?;
+        let parts = self.splitter.split(&set.cases, table, (column as usize, &cut), &mut self.ticker, wanted)?;
         let own = coded.has_own(&set.cases);
         let masses = parts.iter().map(|part| mass_value(table, part.masses.iter().sum(), part.whole)).collect();
         let mut judged: SmallVec<[Vec<u32>; 2]> = parts.iter().map(|_| Vec::new()).collect();
@@ -311,11 +316,28 @@ impl<'g, S: Set> Forest<'g, S> {
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
             split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
-            for &case in &set.judged {
-                match held_out.way(&split, case) {
-                    Way::Branch(branch) => judged[branch].push(case),
-                    Way::Empty => empty_error += held_out.error(case, set.label),
-                    Way::Spread => spread.push(case),
+            self.branches.clear();
+            let mut lengths: SmallVec<[usize; 16]> = SmallVec::from_elem(0, judged.len());
+            held_out.each_way(&split, &set.judged, |case, way| {
+                self.branches.push(match way {
+                    Way::Branch(branch) => {
+                        lengths[branch] += 1;
+                        branch
+                    }
+                    Way::Empty => {
+                        empty_error += held_out.error(case, set.label);
+                        usize::MAX
+                    }
+                    Way::Spread => {
+                        spread.push(case);
+                        usize::MAX
+                    }
+                });
+            });
+            judged.iter_mut().zip(lengths).for_each(|(judged, length)| judged.reserve_exact(length));
+            for (&case, &branch) in set.judged.iter().zip(&self.branches) {
+                if let Some(judged) = judged.get_mut(branch) {
+                    judged.push(case);
                 }
             }
             ways = split.ways.take();
@@ -439,6 +461,7 @@ impl<'g, S: Set> Forest<'g, S> {
     pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
         let root = Grown { masses: tree.set.side.masses.clone(), whole: tree.set.whole, split: None };
         let mut grown = vec![root];
+        let mut splitter = Splitter::default();
         let mut pending = vec![(0, tree)];
         while let Some((id, tree)) = pending.pop() {
             let Some(split) = &tree.split else { continue };
@@ -453,7 +476,8 @@ impl<'g, S: Set> Forest<'g, S> {
                     // A tree that was built is shown, whatever the limits of its search.
                     let (unlimited, column) = (Budget::unlimited(), split.column as usize);
                     let ticker = &mut Ticker::new(&unlimited);
-                    let parts = tree.set.cases.split(&self.ground.table, column, &split.cut, ticker, |_| false);
+                    let cut = (column, &split.cut);
+                    let parts = splitter.split(&tree.set.cases, &self.ground.table, cut, ticker, |_| false);
                     let parts = parts.expect("without a limit").into_iter();
                     grown.extend(parts.map(|part| Grown { masses: part.masses, whole: part.whole, split: None }));
                 }
