@@ -1,30 +1,62 @@
 //! The cases of a node, and their way down a split.
 
+use smallvec::SmallVec;
+
 use super::split::Cut;
 use super::table::{Coded, NONE, Table};
 use crate::budget::{Stop, Ticker};
 
+/// Mass per class, without an allocation for two.
+pub(crate) type Masses = SmallVec<[u64; 2]>;
+
 /// Cases that came to a node, ascending. A case of which only a part came has a fraction below a whole one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct CaseSet {
-    pub cases: Vec<u32>,
-    /// Per case, in units of 2^-[`Table::digits`]; `None` where all are whole. Then masses are those of the table, and
-    /// else multiples of such units: what is compared at one node is in the same units.
-    pub fractions: Option<Vec<u32>>,
+    /// The cases and, unless all are whole, as many fractions.
+    words: Box<[u32]>,
+    n: u32,
 }
 
 impl CaseSet {
+    /// Cases that are whole.
+    pub fn whole(cases: Vec<u32>) -> Self {
+        CaseSet { n: cases.len() as u32, words: cases.into() }
+    }
+
+    fn parts(cases: &[u32], fractions: &[u32]) -> Self {
+        CaseSet { n: cases.len() as u32, words: [cases, fractions].concat().into() }
+    }
+
     /// The whole table.
     pub fn all(table: &Table) -> Self {
-        CaseSet { cases: (0..table.n_cases as u32).collect(), fractions: None }
+        CaseSet::whole((0..table.n_cases as u32).collect())
+    }
+
+    pub fn cases(&self) -> &[u32] {
+        &self.words[..self.n as usize]
+    }
+
+    /// Per case, in units of 2^-[`Table::digits`]; `None` where all are whole. Then masses are those of the table, and
+    /// else multiples of such units: what is compared at one node is in the same units.
+    pub fn fractions(&self) -> Option<&[u32]> {
+        Some(&self.words[self.n as usize..]).filter(|_| self.has_fractions())
+    }
+
+    pub fn has_fractions(&self) -> bool {
+        self.words.len() > self.n as usize
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> usize {
+        4 * self.words.len()
     }
 
     /// Calls `visit` with each case, its mass and its count.
     #[inline]
     pub fn each(&self, table: &Table, mut visit: impl FnMut(u32, u64, u64)) {
-        match &self.fractions {
-            None => self.cases.iter().for_each(|&case| visit(case, table.mass(case), table.count(case))),
-            Some(fractions) => self.cases.iter().zip(fractions).for_each(|(&case, &fraction)| {
+        match self.fractions() {
+            None => self.cases().iter().for_each(|&case| visit(case, table.mass(case), table.count(case))),
+            Some(fractions) => self.cases().iter().zip(fractions).for_each(|(&case, &fraction)| {
                 let fraction = u64::from(fraction);
                 visit(case, table.mass(case) * fraction, table.count(case) * fraction);
             }),
@@ -32,8 +64,8 @@ impl CaseSet {
     }
 
     /// Class masses, and how many cases.
-    pub fn masses(&self, table: &Table) -> (Vec<u64>, u64) {
-        let (mut masses, mut n) = (vec![0; table.n_classes], 0);
+    pub fn masses(&self, table: &Table) -> (Masses, u64) {
+        let (mut masses, mut n) = (Masses::from_elem(0, table.n_classes), 0);
         self.each(table, |case, mass, count| {
             masses[table.classes[case as usize] as usize] += mass;
             n += count;
@@ -46,7 +78,7 @@ impl CaseSet {
 #[derive(Debug)]
 pub(crate) struct Part {
     /// Class masses, in the units of whole cases or of parts.
-    pub masses: Vec<u64>,
+    pub masses: Masses,
     /// How many cases: counts times fractions.
     pub count: u64,
     /// How many rows.
@@ -62,7 +94,7 @@ impl Part {
     pub fn all(table: &Table) -> Self {
         let set = CaseSet::all(table);
         let (masses, count) = set.masses(table);
-        Part { masses, count, rows: set.cases.len(), whole: true, set }
+        Part { masses, count, rows: set.cases().len(), whole: true, set }
     }
 
     fn scale(&mut self, scale: impl Fn(u64) -> u64) {
@@ -105,7 +137,7 @@ impl Splitter {
     ) -> Result<Vec<Part>, Stop> {
         let (n_branches, k, whole) = (cut.n_branches(), table.n_classes, 1u32 << table.digits);
         self.mark(set, &table.columns[column], cut);
-        match &set.fractions {
+        match set.fractions() {
             None => self.add_up(set, table, n_branches, |_| 1),
             Some(fractions) => self.add_up(set, table, n_branches, |place| fractions[place]),
         }
@@ -114,15 +146,15 @@ impl Splitter {
         if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
             return Err(Stop::Memory);
         }
-        let fraction = |place: usize| set.fractions.as_ref().map_or(whole, |fractions| fractions[place]);
+        let fraction = |place: usize| set.fractions().map_or(whole, |fractions| fractions[place]);
         let mut shares = Shares::default();
         if missing > 0 {
             let masses = self.masses.chunks_exact(k).take(n_branches).map(|masses| masses.iter().sum());
             shares = Shares::new(masses.collect());
-            if set.fractions.is_none() {
+            if !set.has_fractions() {
                 self.masses.iter_mut().chain(&mut self.counts).for_each(|mass| *mass <<= table.digits);
             }
-            for (place, &case) in set.cases.iter().enumerate() {
+            for (place, &case) in set.cases().iter().enumerate() {
                 if self.branches[place] as usize == n_branches {
                     ticker.tick(n_branches)?;
                     let class = table.classes[case as usize] as usize;
@@ -141,11 +173,10 @@ impl Splitter {
         let mut parts = Vec::with_capacity(n_branches);
         for (branch, masses) in self.masses.chunks_exact(k).take(n_branches).enumerate() {
             let partial = self.partial[branch];
-            let none = CaseSet { cases: Vec::new(), fractions: None };
             let (count, rows) = (self.counts[branch], self.rows[branch]);
-            let mut part = Part { masses: masses.to_vec(), count, rows, whole: !partial, set: none };
+            let mut part = Part { masses: masses.into(), count, rows, whole: !partial, set: CaseSet::default() };
             // Where no part of a case came, all are whole again.
-            if part.whole && (missing > 0 || set.fractions.is_some()) {
+            if part.whole && (missing > 0 || set.has_fractions()) {
                 part.scale(|mass| mass >> table.digits);
             }
             parts.push(part);
@@ -155,8 +186,8 @@ impl Splitter {
             let mut first = 0;
             for (part, &end) in parts.iter_mut().zip(&self.ends) {
                 if wanted(part) {
-                    let fractions = (!part.whole).then(|| self.fractions[first..end].to_vec());
-                    part.set = CaseSet { cases: self.cases[first..end].to_vec(), fractions };
+                    let fractions = if part.whole { &[] } else { &self.fractions[first..end] };
+                    part.set = CaseSet::parts(&self.cases[first..end], fractions);
                 }
                 first = end;
             }
@@ -167,7 +198,7 @@ impl Splitter {
     /// Finds the branch of each case.
     fn mark(&mut self, set: &CaseSet, coded: &Coded, cut: &Cut) {
         let codes = coded.codes();
-        let codes = set.cases.iter().map(|&case| codes[case as usize]);
+        let codes = set.cases().iter().map(|&case| codes[case as usize]);
         self.branches.clear();
         match cut {
             Cut::AtMost { below, .. } => {
@@ -204,8 +235,8 @@ impl Splitter {
         partial.resize(n_branches + 1, false);
         counts.clear();
         counts.resize(n_branches + 1, 0);
-        let is_part = set.fractions.is_some();
-        for (place, (&case, &branch)) in set.cases.iter().zip(&*branches).enumerate() {
+        let is_part = set.has_fractions();
+        for (place, (&case, &branch)) in set.cases().iter().zip(&*branches).enumerate() {
             let (branch, fraction) = (branch as usize, fraction(place));
             masses[branch * k + table.classes[case as usize] as usize] += table.mass(case) * u64::from(fraction);
             counts[branch] += table.count(case) * u64::from(fraction);
@@ -227,7 +258,7 @@ impl Splitter {
             (cases[*end], fractions[*end]) = (case, fraction);
             *end += 1;
         };
-        for (place, (&case, &branch)) in set.cases.iter().zip(&*branches).enumerate() {
+        for (place, (&case, &branch)) in set.cases().iter().zip(&*branches).enumerate() {
             match branch as usize {
                 branch if branch < n_branches => put(branch, case, fraction(place)),
                 _ => {

@@ -49,7 +49,7 @@ impl Cells {
     pub fn enter_for_keys(&mut self, table: &Table, node: &CaseSet) {
         self.enter(table, node);
         self.is_here.resize(table.n_cases, false);
-        node.cases.iter().for_each(|&case| self.is_here[case as usize] = true);
+        node.cases().iter().for_each(|&case| self.is_here[case as usize] = true);
     }
 
     /// Gets ready for the columns of a node. Complexity: O(cases).
@@ -57,7 +57,7 @@ impl Cells {
         self.classes.clear();
         self.masses.clear();
         self.counts.clear();
-        self.classes.extend(node.cases.iter().map(|&case| table.classes[case as usize]));
+        self.classes.extend(node.cases().iter().map(|&case| table.classes[case as usize]));
         let apart = matches!(table.weights, Weights::Masses(..));
         node.each(table, |_, mass, count| {
             self.masses.push(mass);
@@ -74,8 +74,8 @@ impl Cells {
     /// Complexity: O(cases log cases), or O(rows of the table) where cases are many.
     pub fn keys(&mut self, table: &Table, column: usize, node: &CaseSet, layout: Layout) -> Option<&[u32]> {
         let coded = &table.columns[column];
-        let (n, n_codes) = (node.cases.len(), coded.n_codes as usize);
-        let is_unit = matches!(table.weights, Weights::Unit) && node.fractions.is_none();
+        let (n, n_codes) = (node.cases().len(), coded.n_codes as usize);
+        let is_unit = matches!(table.weights, Weights::Unit) && !node.has_fractions();
         if !is_unit || !coded.ordered || n_codes * table.n_classes <= SUMS_PER_CASE * n + 16 {
             return None;
         }
@@ -92,7 +92,7 @@ impl Cells {
             self.short.truncate(end);
         } else {
             let codes = coded.codes();
-            let keys = node.cases.iter().zip(&self.classes);
+            let keys = node.cases().iter().zip(&self.classes);
             let keys = keys.map(|(&case, &class)| (codes[case as usize], class));
             let key = |(code, class): (u32, u32)| layout.upper(code, class);
             match coded.is_complete {
@@ -110,15 +110,15 @@ impl Cells {
     /// Complexity: O(cases + codes x classes).
     pub fn tallies(&mut self, table: &Table, column: usize, node: &CaseSet) -> Option<&[u32]> {
         let coded = &table.columns[column];
-        let (n, k, n_codes) = (node.cases.len(), table.n_classes, coded.n_codes as usize);
-        let is_unit = matches!(table.weights, Weights::Unit) && node.fractions.is_none();
+        let (n, k, n_codes) = (node.cases().len(), table.n_classes, coded.n_codes as usize);
+        let is_unit = matches!(table.weights, Weights::Unit) && !node.has_fractions();
         if !is_unit || n_codes * k > SUMS_PER_CASE * n + 16 {
             return None;
         }
         self.short.clear();
         self.short.resize(n_codes * k, 0);
         let codes = coded.codes();
-        for (&case, &class) in node.cases.iter().zip(&self.classes) {
+        for (&case, &class) in node.cases().iter().zip(&self.classes) {
             let code = codes[case as usize];
             if code != NONE {
                 self.short[code as usize * k + class as usize] += 1;
@@ -129,7 +129,7 @@ impl Cells {
 
     /// Ends the work on the columns of a node.
     pub fn leave(&mut self, node: &CaseSet) {
-        node.cases.iter().for_each(|&case| self.is_here[case as usize] = false);
+        node.cases().iter().for_each(|&case| self.is_here[case as usize] = false);
     }
 
     /// Fills [`Cells::cells`] with the cells of a column at the node entered, ascending by code. Cases without a value are
@@ -140,7 +140,7 @@ impl Cells {
     pub fn collect(&mut self, table: &Table, column: usize, node: &CaseSet) {
         self.cells.clear();
         let coded = &table.columns[column];
-        let (n, n_codes) = (node.cases.len(), coded.n_codes as usize);
+        let (n, n_codes) = (node.cases().len(), coded.n_codes as usize);
         if n_codes * table.n_classes <= SUMS_PER_CASE * n + 16 {
             self.count(table.n_classes, coded, node);
         } else if n_codes <= BUCKETS_PER_CASE * n + 16 {
@@ -159,7 +159,7 @@ impl Cells {
             sums.clear();
             sums.resize(coded.n_codes as usize * k, 0);
         }
-        for (place, &case) in node.cases.iter().enumerate() {
+        for (place, &case) in node.cases().iter().enumerate() {
             let code = codes[case as usize];
             if code != NONE {
                 let at = code as usize * k + self.classes[place] as usize;
@@ -182,7 +182,7 @@ impl Cells {
         self.ends.resize(coded.n_codes as usize, 0);
         let known =
             |(place, &case): (usize, &u32)| Some((place, codes[case as usize])).filter(|(_, code)| *code != NONE);
-        let known = || node.cases.iter().enumerate().filter_map(known);
+        let known = || node.cases().iter().enumerate().filter_map(known);
         known().for_each(|(_, code)| self.ends[code as usize] += 1);
         let mut n = 0;
         self.ends.iter_mut().for_each(|end| n += std::mem::replace(end, n));
@@ -196,7 +196,7 @@ impl Cells {
 
     fn sort(&mut self, coded: &Coded, node: &CaseSet) {
         let codes = coded.codes();
-        let known = (0u64..).zip(&node.cases).filter(|&(_, &case)| codes[case as usize] != NONE);
+        let known = (0u64..).zip(node.cases()).filter(|&(_, &case)| codes[case as usize] != NONE);
         self.keys.clear();
         self.keys.extend(known.map(|(place, &case)| (u64::from(codes[case as usize]) << 32) | place));
         self.keys.sort_unstable();
@@ -207,14 +207,14 @@ impl Cells {
 
     fn filter(&mut self, table: &Table, coded: &Coded, node: &CaseSet) {
         self.places.resize(table.n_cases, 0);
-        (1..).zip(&node.cases).for_each(|(place, &case)| self.places[case as usize] = place);
+        (1..).zip(node.cases()).for_each(|(place, &case)| self.places[case as usize] = place);
         for (case, code) in coded.in_order() {
             let place = self.places[case as usize] as usize;
             if place > 0 {
                 self.cells.push(cell(&self.classes, &self.masses, &self.counts, code, place - 1));
             }
         }
-        node.cases.iter().for_each(|&case| self.places[case as usize] = 0);
+        node.cases().iter().for_each(|&case| self.places[case as usize] = 0);
     }
 }
 

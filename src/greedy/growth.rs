@@ -158,7 +158,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let root = Task {
             id: 0,
             depth: 0,
-            side: self.rules[0].impurity.side(masses),
+            side: self.rules[0].impurity.side(masses.into_vec()),
             whole: true,
             count,
             rows: self.table.n_cases,
@@ -426,8 +426,9 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let mut branches = if left.len() <= right.len() { [small, large] } else { [large, small] };
         if !task.others.is_empty() {
             let goes_right = |case: &&u32| bits::get(&room.goes_right, **case as usize);
-            branches[0].set.cases = task.set.cases.iter().filter(|case| !goes_right(case)).copied().collect();
-            branches[1].set.cases = task.set.cases.iter().filter(goes_right).copied().collect();
+            let left = task.set.cases().iter().filter(|case| !goes_right(case)).copied();
+            branches[0].set = CaseSet::whole(left.collect());
+            branches[1].set = CaseSet::whole(task.set.cases().iter().filter(goes_right).copied().collect());
         }
         branches
     }
@@ -445,17 +446,17 @@ impl<'t, I: Impurity> Grower<'t, I> {
         if !task.orders.is_empty() && parts.iter().all(|part| part.whole) {
             if let [left, right] = &parts[..] {
                 room.goes_right.resize(bits::words(self.table.n_cases), 0);
-                left.set.cases.iter().for_each(|&case| bits::clear(&mut room.goes_right, case as usize));
-                right.set.cases.iter().for_each(|&case| bits::set(&mut room.goes_right, case as usize));
+                left.set.cases().iter().for_each(|&case| bits::clear(&mut room.goes_right, case as usize));
+                right.set.cases().iter().for_each(|&case| bits::set(&mut room.goes_right, case as usize));
             } else {
                 room.branches.resize(self.table.n_cases, 0);
                 for (branch, part) in (0..).zip(&parts) {
-                    part.set.cases.iter().for_each(|&case| room.branches[case as usize] = branch);
+                    part.set.cases().iter().for_each(|&case| room.branches[case as usize] = branch);
                 }
             }
         }
         let branch = |part: Part| {
-            let branch = self.branch(task, part.whole, part.masses, part.count, part.rows);
+            let branch = self.branch(task, part.whole, part.masses.into_vec(), part.count, part.rows);
             Task { set: part.set, ..branch }
         };
         Ok(parts.into_iter().map(branch).collect())
@@ -471,7 +472,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
             rows,
             orders: Vec::new(),
             others: Vec::new(),
-            set: CaseSet { cases: Vec::new(), fractions: None },
+            set: CaseSet::default(),
         }
     }
 

@@ -160,15 +160,13 @@ impl Ranking {
 
 /// Finds the splits that rankings lack.
 pub(crate) trait Ranks: Send {
-    /// A set of these class masses.
-    fn side(&self, masses: Vec<u64>, whole: bool) -> Side;
     /// Whether a set cannot be split whatever its columns are like.
     fn is_leaf(&self, masses: &[u64], whole: bool, count: u64, depth: u64) -> bool;
-    /// Looks for splits of a set until the best of the allowed columns is known.
+    /// Looks for splits of a set, of these class masses and that many cases, until the best of the allowed columns is known.
     fn rank(
         &mut self,
         ranking: &mut Ranking,
-        set: (&CaseSet, &Side, u64),
+        set: (&CaseSet, &[u64], u64),
         allowed: &[u64],
         ticker: &mut Ticker,
     ) -> Result<(), Stop>;
@@ -192,6 +190,8 @@ struct RanksBy<I> {
     pool: Option<Arc<ThreadPool>>,
     rooms: Mutex<Vec<Room>>,
     rough: Rough,
+    /// Room for the class masses of a set.
+    side: Side,
     evaluations: u64,
 }
 
@@ -200,7 +200,8 @@ impl WithRules for NewRanks {
 
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
         let NewRanks { table, pool } = self;
-        Box::new(RanksBy { table, rules, pool, rooms: Mutex::default(), rough: Rough::default(), evaluations: 0 })
+        let (rooms, rough, side) = (Mutex::default(), Rough::default(), Side::default());
+        Box::new(RanksBy { table, rules, pool, rooms, rough, side, evaluations: 0 })
     }
 }
 
@@ -220,7 +221,7 @@ impl From<Option<Found>> for Look {
 impl<I: Impurity> RanksBy<I> {
     fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut Room) -> Look {
         let (cells, sides) = room;
-        let rule = &self.rules[usize::from(set.fractions.is_some())];
+        let rule = &self.rules[usize::from(set.has_fractions())];
         let coded = &self.table.columns[column];
         let (layout, k) = (Layout::new(self.table.n_classes), self.table.n_classes);
         let fits = coded.ordered && layout.fits(coded.n_codes);
@@ -256,10 +257,6 @@ impl<I: Impurity> RanksBy<I> {
 }
 
 impl<I: Impurity + Send> Ranks for RanksBy<I> {
-    fn side(&self, masses: Vec<u64>, whole: bool) -> Side {
-        self.rules[usize::from(!whole)].impurity.side(masses)
-    }
-
     fn is_leaf(&self, masses: &[u64], whole: bool, count: u64, depth: u64) -> bool {
         self.rules[usize::from(!whole)].is_leaf(masses, count, depth)
     }
@@ -267,14 +264,20 @@ impl<I: Impurity + Send> Ranks for RanksBy<I> {
     fn rank(
         &mut self,
         ranking: &mut Ranking,
-        set: (&CaseSet, &Side, u64),
+        (cases, masses, count): (&CaseSet, &[u64], u64),
         allowed: &[u64],
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        while ranking.best(allowed).is_err() {
-            self.extend(ranking, set, allowed, ticker)?;
+        let mut side = std::mem::take(&mut self.side);
+        side.masses.clear();
+        side.masses.extend_from_slice(masses);
+        self.rule(cases).impurity.settle(&mut side);
+        let mut outcome = Ok(());
+        while outcome.is_ok() && ranking.best(allowed).is_err() {
+            outcome = self.extend(ranking, (cases, &side, count), allowed, ticker);
         }
-        Ok(())
+        self.side = side;
+        outcome
     }
 
     fn evaluations(&self) -> u64 {
@@ -322,7 +325,7 @@ impl<I: Impurity> RanksBy<I> {
     }
 
     fn rule(&self, set: &CaseSet) -> &Rule<I> {
-        &self.rules[usize::from(set.fractions.is_some())]
+        &self.rules[usize::from(set.has_fractions())]
     }
 
     /// Whether a split leaves no impurity.
@@ -340,17 +343,17 @@ impl<I: Impurity> RanksBy<I> {
         added: &mut Vec<(u32, Found)>,
         ticker: &mut Ticker,
     ) -> (Vec<usize>, Result<(), Stop>) {
-        let rule = &self.rules[usize::from(set.fractions.is_some())];
+        let rule = &self.rules[usize::from(set.has_fractions())];
         let (mut unclear, mut outcome) = (Vec::new(), Ok(()));
         self.rough.enter(&self.table, set);
         let mut gains: SmallVec<[(u32, f32); 32]> = SmallVec::new();
         for &column in columns {
-            outcome = ticker.tick(2 * set.cases.len());
+            outcome = ticker.tick(2 * set.cases().len());
             if outcome.is_err() {
                 break;
             }
             self.evaluations += 1;
-            match self.rough.look(rule, &self.table, column, set) {
+            match self.rough.look(rule, &self.table, column, (set, side.total)) {
                 RoughLook::Unclear => {
                     unclear.push(column);
                     continue;
@@ -396,7 +399,7 @@ impl<I: Impurity> RanksBy<I> {
                 Look::Splits(found) => added.push((column as u32, found)),
             }
         };
-        let n = set.0.cases.len();
+        let n = set.0.cases().len();
         if let Some(pool) = self.pool.as_ref().filter(|_| n * columns.len() > PARALLEL) {
             let threads = pool.current_num_threads();
             ticker.tick(n * columns.len() / threads)?;
@@ -419,23 +422,53 @@ impl<I: Impurity> RanksBy<I> {
         }
         let mut outcome = Ok(());
         let mut room = lock(&self.rooms).pop().unwrap_or_default();
-        room.0.enter_for_keys(&self.table, set.0);
+        let is_rough = Rough::fits(self.rule(set.0), &self.table, set.0, set.1);
+        if is_rough {
+            self.rough.enter(&self.table, set.0);
+        }
+        let mut is_entered = false;
         for &column in columns {
             outcome = ticker.tick(2 * n);
             if outcome.is_err() {
                 break;
             }
             self.evaluations += 1;
-            let look = self.look(column, set, &mut room);
+            let look = if is_rough { self.look_closely(column, set, &mut room.1) } else { None };
+            let look = look.unwrap_or_else(|| {
+                if !is_entered {
+                    room.0.enter_for_keys(&self.table, set.0);
+                }
+                is_entered = true;
+                self.look(column, set, &mut room)
+            });
             let is_end = matches!(&look, Look::Splits(found) if self.is_perfect(set, found));
             take(column, look);
             if is_end {
                 break;
             }
         }
-        room.0.leave(set.0);
+        if is_entered {
+            room.0.leave(set.0);
+        }
         lock(&self.rooms).push(room);
         outcome
+    }
+
+    /// Looks at a column roughly, and exactly at what may be its best split; `None` if that is not enough.
+    fn look_closely(
+        &mut self,
+        column: usize,
+        (set, side, _): (&CaseSet, &Side, u64),
+        sides: &mut Sides,
+    ) -> Option<Look> {
+        let rule = &self.rules[usize::from(set.has_fractions())];
+        self.rough.restart();
+        match self.rough.look(rule, &self.table, column, (set, side.total)) {
+            RoughLook::Constant => Some(Look::Constant),
+            RoughLook::NoSplit => Some(Look::NoSplit),
+            RoughLook::Gain(_) => self.rough.best(rule, &self.table, side, sides)?.1.ok().map(Look::from),
+            RoughLook::Unclear => None,
+        }
     }
 
     /// Puts splits where they belong in a ranking.

@@ -11,16 +11,18 @@ use super::table::{Coded, NONE, Table, Weights};
 use crate::criterion::roughly::{self, MARGIN};
 use crate::criterion::{Impurity, Side};
 
-/// Masses per code are kept while there are at most this many codes for each case.
-const CODES_PER_CASE: usize = 4;
+/// Masses per code are kept while there are at most this many codes, and so many more for each case.
+const CODES: usize = 1024;
+const CODES_PER_CASE: usize = 128;
 
 /// Room for the work, kept between sets.
 #[derive(Debug, Default)]
 pub(super) struct Rough {
     /// Per case of the set: its mass, in the half of its class.
     masses: Vec<u64>,
-    /// Masses per code, the last for cases without a value.
+    /// Masses per code, and a bit for each that came; none of them in between.
     sums: Vec<u64>,
+    is_there: Vec<u64>,
     /// Codes and places in the set.
     keys: Vec<u64>,
     this: Candidates,
@@ -60,7 +62,7 @@ fn halves(masses: u64) -> [u32; 2] {
 impl Rough {
     /// Whether the columns of a set can be looked at.
     pub fn fits<I: Impurity>(rule: &Rule<I>, table: &Table, set: &CaseSet, side: &Side) -> bool {
-        set.fractions.is_some()
+        set.has_fractions()
             && rule.impurity.is_about()
             && !rule.ratio
             && table.n_classes == 2
@@ -71,8 +73,8 @@ impl Rough {
     /// Gets ready for the columns of a set that fits.
     pub fn enter(&mut self, table: &Table, set: &CaseSet) {
         self.masses.clear();
-        let fractions = set.fractions.iter().flatten();
-        let masses = set.cases.iter().zip(fractions);
+        let fractions = set.fractions().into_iter().flatten();
+        let masses = set.cases().iter().zip(fractions);
         let mass = |(&case, &fraction): (&u32, &u32)| u64::from(fraction) << (32 * table.classes[case as usize]);
         self.masses.extend(masses.map(mass));
         self.restart();
@@ -83,10 +85,16 @@ impl Rough {
         self.best.gain = f32::NEG_INFINITY;
     }
 
-    /// Looks at a column of the set entered.
+    /// Looks at a column of the set entered, which is of that mass.
     ///
     /// Complexity: O(cases + codes), or O(cases log cases) where codes are many.
-    pub fn look<I: Impurity>(&mut self, rule: &Rule<I>, table: &Table, column: usize, set: &CaseSet) -> RoughLook {
+    pub fn look<I: Impurity>(
+        &mut self,
+        rule: &Rule<I>,
+        table: &Table,
+        column: usize,
+        (set, mass): (&CaseSet, u64),
+    ) -> RoughLook {
         let coded = &table.columns[column];
         if !coded.ordered && rule.nominal != NominalSplits::Multiway {
             return RoughLook::Unclear;
@@ -130,8 +138,7 @@ impl Rough {
         if split == f32::NEG_INFINITY {
             return RoughLook::NoSplit;
         }
-        let whole: u64 = self.masses.iter().map(|&mass| mass & 0xffff_ffff | mass >> 32).sum();
-        let gain = (split - roughly::purity_of(this.known)) / whole as f32;
+        let gain = (split - roughly::purity_of(this.known)) / mass as f32;
         this.gain = gain;
         if gain > self.best.gain {
             std::mem::swap(&mut self.this, &mut self.best);
@@ -142,29 +149,44 @@ impl Rough {
     /// The codes that come in a set, ascending, and their masses; if the column is ordered, those up to each code.
     fn collect(&mut self, coded: &Coded, set: &CaseSet) {
         let codes = coded.codes();
-        let (n, n_codes) = (set.cases.len(), coded.n_codes as usize);
+        let (n, n_codes) = (set.cases().len(), coded.n_codes as usize);
         let Candidates { codes: came, masses: [first, second], known, .. } = &mut self.this;
-        let most = n.min(n_codes) + 1;
+        let most = n.min(n_codes) + 2;
         came.resize(most.max(came.len()), 0);
         first.resize(most.max(first.len()), 0);
         second.resize(most.max(second.len()), 0);
         let (mut end, mut sum) = (0, 0);
-        if n_codes <= CODES_PER_CASE * n + 64 {
-            self.sums.clear();
-            self.sums.resize(n_codes + 1, 0);
-            for (&case, &mass) in set.cases.iter().zip(&self.masses) {
-                self.sums[codes[case as usize].min(coded.n_codes) as usize] += mass;
-            }
-            for (code, &masses) in (0..).zip(&self.sums[..n_codes]) {
-                // Written in any case, and over if the code did not come: no branch to guess.
-                sum += masses;
+        if n_codes <= CODES_PER_CASE * n + CODES {
+            self.sums.resize(self.sums.len().max(n_codes + 1), 0);
+            self.is_there.resize(self.is_there.len().max(n_codes / 64 + 1), 0);
+            for (&case, &mass) in set.cases().iter().zip(&self.masses) {
+                let code = codes[case as usize].min(coded.n_codes);
+                let sum = &mut self.sums[code as usize];
+                // Written in any case, and over if it came before: no branch to guess.
                 came[end] = code;
-                [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
-                end += usize::from(masses > 0);
+                end += usize::from(*sum == 0);
+                *sum += mass;
+            }
+            came[..end].iter().for_each(|&code| self.is_there[code as usize / 64] |= 1 << (code % 64));
+            // The last is that of no value.
+            self.sums[n_codes] = 0;
+            self.is_there[n_codes / 64] &= !(1 << (n_codes % 64));
+            end = 0;
+            for (word, is_there) in self.is_there[..n_codes / 64 + 1].iter_mut().enumerate() {
+                let mut left = std::mem::take(is_there);
+                while left != 0 {
+                    let code = word * 64 + left.trailing_zeros() as usize;
+                    left &= left - 1;
+                    let masses = std::mem::take(&mut self.sums[code]);
+                    sum += masses;
+                    came[end] = code as u32;
+                    [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
+                    end += 1;
+                }
             }
         } else {
             self.keys.clear();
-            let keys = (0u64..).zip(&set.cases).map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place);
+            let keys = (0u64..).zip(set.cases()).map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place);
             match coded.is_complete {
                 true => self.keys.extend(keys),
                 false => self.keys.extend(keys.filter(|key| (key >> 32) as u32 != NONE)),

@@ -96,7 +96,7 @@ impl Coded {
     pub fn has_own(&self, set: &CaseSet) -> bool {
         self.own.is_some_and(|own| {
             let codes = self.codes();
-            set.cases.iter().any(|&case| codes[case as usize] == own)
+            set.cases().iter().any(|&case| codes[case as usize] == own)
         })
     }
 

@@ -12,8 +12,7 @@ use smallvec::SmallVec;
 
 use super::held_out::Ways;
 use super::trees::Subtree;
-use crate::criterion::Side;
-use crate::greedy::cases::CaseSet;
+use crate::greedy::cases::{CaseSet, Masses};
 use crate::greedy::ranking::Ranking;
 use crate::greedy::split::Cut;
 
@@ -22,7 +21,7 @@ pub(super) struct CaseNode<S> {
     /// The building cases; none where nothing more is asked of them.
     pub cases: CaseSet,
     /// Their class masses.
-    pub side: Side,
+    pub masses: Masses,
     /// How many they are: counts times fractions.
     pub count: u64,
     pub depth: u64,
@@ -35,7 +34,7 @@ pub(super) struct CaseNode<S> {
     /// The error of a leaf: theirs, or an estimate from the building cases.
     pub leaf_error: u64,
     /// Class shares, where held-out cases are spread.
-    pub shares: OnceCell<Box<[f64]>>,
+    pub shares: OnceCell<SmallVec<[f64; 2]>>,
     pub ranking: RefCell<Ranking>,
     /// Where the splits that trees asked for lead.
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
@@ -50,9 +49,9 @@ pub(super) struct Split<S> {
     pub is_ordered: bool,
     /// Whether building cases came whose missing value counts as one.
     pub own: bool,
-    pub children: Box<[Child<S>]>,
+    pub children: SmallVec<[Child<S>; 2]>,
     /// The mass of each branch, as trees show it.
-    pub masses: Box<[f64]>,
+    pub masses: SmallVec<[f64; 2]>,
     /// What becomes of held-out cases, if there are any.
     pub ways: Option<Ways>,
     /// Held-out cases that came whole and go several ways.
@@ -106,10 +105,10 @@ impl<S> Recent<S> {
 impl<S> CaseNode<S> {
     /// About how many bytes it takes, its splits and trees not counted.
     pub fn bytes(&self) -> usize {
-        let cases = self.cases.cases.capacity() * if self.cases.fractions.is_some() { 8 } else { 4 };
         let ranking = self.ranking.borrow().bytes();
         // Counts of the allocator and of references included.
-        size_of::<Self>() + 64 + cases + 4 * self.judged.len() + 8 * self.side.masses.len() + ranking
+        let masses = if self.masses.spilled() { 8 * self.masses.len() } else { 0 };
+        size_of::<Self>() + 64 + self.cases.bytes() + 4 * self.judged.len() + masses + ranking
     }
 
     /// The split by a column, if a tree asked for it.

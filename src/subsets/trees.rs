@@ -259,7 +259,8 @@ impl<'g, S: Set> Forest<'g, S> {
     fn mix(&mut self, set: &CaseNode<S>, share: f64) {
         let table = &self.ground.table;
         let shares = set.shares.get_or_init(|| {
-            let masses: Vec<f64> = set.side.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
+            let masses: SmallVec<[f64; 2]> =
+                set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
             let total: f64 = masses.iter().sum();
             masses.iter().map(|mass| mass / total).collect()
         });
@@ -274,7 +275,7 @@ impl<'g, S: Set> Forest<'g, S> {
         }
         let mut ranking = set.ranking.borrow_mut();
         let bytes = ranking.bytes();
-        let sides = (&set.cases, &set.side, set.count);
+        let sides = (&set.cases, &set.masses[..], set.count);
         let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
         self.bytes += ranking.bytes().saturating_sub(bytes);
         outcome?;
@@ -307,7 +308,7 @@ impl<'g, S: Set> Forest<'g, S> {
             cut,
             is_ordered: coded.ordered,
             own,
-            children: Box::default(),
+            children: SmallVec::new(),
             masses,
             ways: None,
             spread: Box::default(),
@@ -374,7 +375,7 @@ impl<'g, S: Set> Forest<'g, S> {
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
         } else {
-            self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.side.masses.len();
+            self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.masses.len();
         }
         leaf
     }
@@ -392,7 +393,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let (label, leaf_error) = self.leaf_error(&part, &judged);
         CaseNode {
             cases: part.set,
-            side: self.ranks.side(part.masses, part.whole),
+            masses: part.masses,
             count: part.count,
             depth,
             whole: part.whole,
@@ -426,21 +427,27 @@ impl<'g, S: Set> Forest<'g, S> {
         if self.bytes <= self.cache {
             return Ok(());
         }
-        self.flush();
+        let alive = self.flush();
         self.flushes += 1;
-        let alive = self.sets.iter().map(|set| set.bytes()).sum::<usize>();
         // What is alive may be more than there is room for: then it is not looked at at every step.
         self.bytes = alive.min(self.cache / 2);
         if alive as u64 > self.ticker.memory_limit() / self.workers as u64 { Err(Stop::Memory) } else { Ok(()) }
     }
 
-    fn flush(&mut self) {
-        self.sets.iter().for_each(|set| set.recent.borrow_mut().clear());
-        // Parents come before the parts that their splits lead to, and let go of them first.
-        for set in &self.sets {
-            set.splits.borrow_mut().retain(|split| Rc::strong_count(split) > 1);
+    /// Returns about how many bytes the sets take that are left.
+    fn flush(&mut self) -> usize {
+        if self.ground.keeps_recent {
+            self.sets.iter().for_each(|set| set.recent.borrow_mut().clear());
         }
-        self.sets.retain(|set| Rc::strong_count(set) > 1);
+        let mut alive = 0;
+        // Parents come before the parts that their splits lead to, and let go of them first.
+        self.sets.retain(|set| {
+            set.splits.borrow_mut().retain(|split| Rc::strong_count(split) > 1);
+            let is_alive = Rc::strong_count(set) > 1;
+            alive += if is_alive { set.bytes() } else { 0 };
+            is_alive
+        });
+        alive
     }
 
     /// How many nodes and leaves a tree has, if no more than so many.
@@ -459,7 +466,7 @@ impl<'g, S: Set> Forest<'g, S> {
     /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
     /// and O(cases x depth) where leaves are shared.
     pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let root = Grown { masses: tree.set.side.masses.clone(), whole: tree.set.whole, split: None };
+        let root = Grown { masses: tree.set.masses.to_vec(), whole: tree.set.whole, split: None };
         let mut grown = vec![root];
         let mut splitter = Splitter::default();
         let mut pending = vec![(0, tree)];
@@ -468,7 +475,7 @@ impl<'g, S: Set> Forest<'g, S> {
             let first = grown.len();
             match self.ground.lists {
                 true => grown.extend(tree.children.iter().map(|child| Grown {
-                    masses: child.set.side.masses.clone(),
+                    masses: child.set.masses.to_vec(),
                     whole: child.set.whole,
                     split: None,
                 })),
@@ -479,7 +486,11 @@ impl<'g, S: Set> Forest<'g, S> {
                     let cut = (column, &split.cut);
                     let parts = splitter.split(&tree.set.cases, &self.ground.table, cut, ticker, |_| false);
                     let parts = parts.expect("without a limit").into_iter();
-                    grown.extend(parts.map(|part| Grown { masses: part.masses, whole: part.whole, split: None }));
+                    grown.extend(parts.map(|part| Grown {
+                        masses: part.masses.into_vec(),
+                        whole: part.whole,
+                        split: None,
+                    }));
                 }
             }
             pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
