@@ -34,6 +34,11 @@ pub(crate) fn purity_of([first, second]: [u32; 2]) -> f32 {
     purity(first, second)
 }
 
+/// About the gain per unit of mass that leaves no impurity, for a set of two classes of this mass.
+pub(crate) fn perfect_gain(masses: &[u64], total: u64) -> f32 {
+    -purity(masses[0] as u32, masses[1] as u32) / total as f32
+}
+
 /// The purities of sets of these masses of the first class and of the second.
 pub(crate) fn purities(first: &[u32], second: &[u32], purities: &mut Vec<f32>) {
     purities.clear();

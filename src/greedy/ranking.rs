@@ -18,7 +18,7 @@ use super::split::{Found, Rule, Sides};
 use super::table::Table;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::roughly::MARGIN;
+use crate::criterion::roughly::{self, MARGIN};
 use crate::criterion::{Impurity, Side};
 use crate::threads::lock;
 
@@ -305,7 +305,7 @@ impl<I: Impurity> RanksBy<I> {
         let mut added: Vec<(u32, Found)> = Vec::new();
         let is_few = ranking.evaluated.len() * 64 <= MANY_COLUMNS;
         let mut outcome = Ok(());
-        if !columns.is_empty() && is_few && Rough::fits(self.rule(set.0), &self.table, set.0, set.1) {
+        if !columns.is_empty() && is_few && Rough::fits(self.rule(set.0), &self.table, set.1) {
             (columns, outcome) = self.look_roughly(ranking, set, &columns, &mut added, ticker);
         } else if columns.is_empty() {
             columns = ranking.take_rough(is_allowed);
@@ -347,6 +347,10 @@ impl<I: Impurity> RanksBy<I> {
         let (mut unclear, mut outcome) = (Vec::new(), Ok(()));
         self.rough.enter(&self.table, set);
         let mut gains: SmallVec<[(u32, f32); 32]> = SmallVec::new();
+        let mut room = lock(&self.rooms).pop().unwrap_or_default();
+        let sides = &mut room.1;
+        let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
+        let mut best = None;
         for &column in columns {
             outcome = ticker.tick(2 * set.cases().len());
             if outcome.is_err() {
@@ -360,12 +364,21 @@ impl<I: Impurity> RanksBy<I> {
                 }
                 RoughLook::Constant => bits::set(&mut ranking.constant, column),
                 RoughLook::NoSplit => {}
-                RoughLook::Gain(gain) => gains.push((column as u32, gain)),
+                RoughLook::Gain(gain) => {
+                    gains.push((column as u32, gain));
+                    if gain >= perfect {
+                        best = self.rough.best(rule, &self.table, side, sides);
+                    }
+                }
             }
             bits::set(&mut ranking.evaluated, column);
+            if matches!(&best, Some((_, Ok(Some(found)))) if rule.impurity.perfect(side) == Some(found.gain)) {
+                // Later columns cannot beat it.
+                break;
+            }
+            best = None;
         }
-        let mut room = lock(&self.rooms).pop().unwrap_or_default();
-        if let Some((column, found)) = self.rough.best(rule, &self.table, side, &mut room.1) {
+        if let Some((column, found)) = best.or_else(|| self.rough.best(rule, &self.table, side, sides)) {
             gains.retain(|&mut (other, _)| other as usize != column);
             match found {
                 Ok(found) => added.extend(found.map(|found| (column as u32, found))),
@@ -422,7 +435,7 @@ impl<I: Impurity> RanksBy<I> {
         }
         let mut outcome = Ok(());
         let mut room = lock(&self.rooms).pop().unwrap_or_default();
-        let is_rough = Rough::fits(self.rule(set.0), &self.table, set.0, set.1);
+        let is_rough = Rough::fits(self.rule(set.0), &self.table, set.1);
         if is_rough {
             self.rough.enter(&self.table, set.0);
         }

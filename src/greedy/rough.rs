@@ -61,9 +61,8 @@ fn halves(masses: u64) -> [u32; 2] {
 
 impl Rough {
     /// Whether the columns of a set can be looked at.
-    pub fn fits<I: Impurity>(rule: &Rule<I>, table: &Table, set: &CaseSet, side: &Side) -> bool {
-        set.has_fractions()
-            && rule.impurity.is_about()
+    pub fn fits<I: Impurity>(rule: &Rule<I>, table: &Table, side: &Side) -> bool {
+        rule.impurity.is_about()
             && !rule.ratio
             && table.n_classes == 2
             && matches!(table.weights, Weights::Unit)
@@ -73,10 +72,14 @@ impl Rough {
     /// Gets ready for the columns of a set that fits.
     pub fn enter(&mut self, table: &Table, set: &CaseSet) {
         self.masses.clear();
-        let fractions = set.fractions().into_iter().flatten();
-        let masses = set.cases().iter().zip(fractions);
-        let mass = |(&case, &fraction): (&u32, &u32)| u64::from(fraction) << (32 * table.classes[case as usize]);
-        self.masses.extend(masses.map(mass));
+        let half = |case: u32| 32 * table.classes[case as usize];
+        match set.fractions() {
+            None => self.masses.extend(set.cases().iter().map(|&case| 1 << half(case))),
+            Some(fractions) => {
+                let masses = set.cases().iter().zip(fractions);
+                self.masses.extend(masses.map(|(&case, &fraction)| u64::from(fraction) << half(case)));
+            }
+        }
         self.restart();
     }
 
