@@ -241,7 +241,8 @@ impl Rough {
                 [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
             };
             // Where it is in doubt whether the best gain is positive, all cuts are to be looked at.
-            return Some((*column, rule.best_of_two(cuts.map(cut), &known).map(Some).ok_or(())));
+            let found = rule.best_of_two(cuts.map(cut), &known);
+            return Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(())));
         }
         self.cells.clear();
         for (&code, (&first, &second)) in codes.iter().zip(first.iter().zip(second)) {

@@ -51,6 +51,14 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// As a split of this column: what is apart from the last code, if that is a missing value's, is a missing value.
+    pub fn of(self, coded: &Coded) -> Self {
+        match (&self.cut, coded.own) {
+            (Cut::AtMost { above, .. }, Some(own)) if *above == own => Found { cut: Cut::Is(own), ..self },
+            _ => self,
+        }
+    }
+
     /// Which is better.
     pub fn cmp(&self, other: &Self) -> Ordering {
         let close = self.quality.abs_diff(other.quality) <= self.slack.max(other.slack);
@@ -167,11 +175,7 @@ impl<I: Impurity> Rule<I> {
     ) -> Option<Found> {
         let mut with_value = Side::default();
         let known = &self.known(coded, cells.clone(), node, count, &mut with_value);
-        let found = self.ordered(cells, known, sides)?;
-        Some(match (&found.cut, coded.own) {
-            (Cut::AtMost { above, .. }, Some(own)) if *above == own => Found { cut: Cut::Is(own), ..found },
-            _ => found,
-        })
+        Some(self.ordered(cells, known, sides)?.of(coded))
     }
 
     /// The cases of a node with a value in a column of these cells.
