@@ -142,6 +142,55 @@ fn wide_tables() {
     }
 }
 
+/// Two thousand values a column, and gaps: what is known of a column roughly decides there which are looked at exactly.
+#[test]
+fn many_values() {
+    let [removed, parts] = [0; 2].map(AtomicU64::new);
+    for_seeds(400, |seed| {
+        let mut random = Random::new(14_000_000 + seed);
+        let n_rows = 1_700 + random.below(600) as usize;
+        let missing = *random.pick(&[0, 3, 10]);
+        let n_classes = *random.pick(&[2, 2, 2, 3]);
+        let mut columns = Vec::new();
+        let mut signal = vec![0; n_rows];
+        for index in 0..5 {
+            let n_values = *random.pick(&[2, 5, 60, 100_000, 100_000]);
+            let cells: Vec<Option<u64>> =
+                (0..n_rows).map(|_| Some(random.below(n_values)).filter(|_| !random.chance(missing))).collect();
+            if random.chance(60) {
+                let half = |cell: &Option<u64>| cell.is_some_and(|cell| 2 * cell >= n_values);
+                signal.iter_mut().zip(&cells).for_each(|(signal, cell)| *signal ^= u64::from(half(cell)));
+            }
+            let name = format!("x{index}");
+            columns.push(if n_values <= 60 && random.chance(60) {
+                let kind = Kind::Nominal((0..n_values).map(|level| format!("l{level}")).collect());
+                let codes: Vec<Option<u32>> = cells.iter().map(|cell| cell.map(|cell| cell as u32)).collect();
+                (feature(&name, kind), levels(&codes))
+            } else {
+                let values = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| cell as f64)).collect();
+                (feature(&name, Kind::Continuous(Number::Float)), Column::Floats(values))
+            });
+        }
+        let noise = *random.pick(&[2, 20, 100]);
+        let class = |signal: &u64| if random.chance(noise) { random.below(n_classes) } else { *signal } as u32;
+        let classes: Vec<u32> = signal.iter().map(class).collect();
+        let data = table(columns, n_classes as usize, classes, None, None);
+        let (building, search) = data.split(0.3, seed, false).expect("there are enough rows");
+        let handling = *random.pick(&[Missing::Fractional, Missing::Fractional, Missing::Level]);
+        let (min_cases, min_leaf) = (*random.pick(&[2, 8, 40]), *random.pick(&[1, 1, 3]));
+        let greedy = greedy::Params { missing: handling, min_cases, min_leaf, ..greedy::Params::default() };
+        let params = Params { greedy, ..Params::default() };
+        let [white, black] =
+            [true, false].map(|white| remove(&building, Some(&search), &params, Estimator::Search, white));
+        same(&white, &black, &|what| format!("seed {seed}: {what}, {params:?}"));
+        removed.fetch_add(white.path.len() as u64, Relaxed);
+        parts.fetch_add(u64::from(missing > 0 && handling == Missing::Fractional), Relaxed);
+    });
+    let [removed, parts] = [removed, parts].map(AtomicU64::into_inner);
+    println!("{removed} features removed, {parts} tables of parts of cases");
+    assert!(removed > 0 && parts > 0);
+}
+
 /// `n` columns of which column i alone tells class i from class 0.
 fn one_for_each_class(n: usize, useless: usize) -> Dataset {
     let classes: Vec<u32> = (0..=n as u32).flat_map(|class| [class; 3]).collect();
