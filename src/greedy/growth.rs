@@ -15,11 +15,13 @@ use super::Params;
 use super::cases::{CaseSet, Part, Splitter};
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
+use super::rough::{Rough, RoughLook, Survey};
 use super::rules::WithRules;
 use super::split::{Cut, Found, Known, Rule, Sides, better};
 use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
+use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Exact, Impurity, Side};
 use crate::threads::lock;
 
@@ -98,6 +100,7 @@ struct Task<'t> {
 #[derive(Default)]
 struct Room {
     cells: Cells,
+    rough: Rough,
     sides: Sides,
     buffer: Vec<Entry>,
     goes_right: Vec<u64>,
@@ -306,6 +309,9 @@ impl<'t, I: Impurity> Grower<'t, I> {
             let best = others.into_iter().map(|(found, _)| found).fold(best, better);
             return best.filter(|_| !self.has_stopped());
         }
+        if set.has_fractions() && Rough::fits(rule, self.table, side) {
+            return self.choose_roughly(task, room, ticker);
+        }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
         let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
         let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
@@ -334,6 +340,41 @@ impl<'t, I: Impurity> Grower<'t, I> {
             best = better(best.take(), found);
             varies
         });
+        best.filter(|_| !self.has_stopped())
+    }
+
+    /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
+    fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+        let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
+        let go_on = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
+        let columns = task.others.iter().map(|&column| column as usize);
+        let mut constant: SmallVec<[u32; 32]> = SmallVec::new();
+        let saw = |column: usize, look: &RoughLook| {
+            if matches!(look, RoughLook::Constant) {
+                constant.push(column as u32);
+            }
+        };
+        let rules = (rule, self.table);
+        let Survey { gains, mut best, unclear } =
+            room.rough.survey(rules, (set, side), columns, &mut room.sides, go_on, saw);
+        let least = best.as_ref().map_or(f32::NEG_INFINITY, |(_, found)| rule.rough_gain(found, side) - MARGIN);
+        let near = gains.into_iter().filter(|(_, gain)| *gain >= least).map(|(column, _)| column as usize);
+        for column in near.chain(unclear) {
+            if self.has_stopped() {
+                break;
+            }
+            let look = room.rough.closely(rules, column, (set, side), &mut room.sides);
+            let found = match look {
+                Some(look) => look.found(),
+                None => {
+                    room.cells.enter(self.table, set);
+                    room.cells.collect(self.table, column, set);
+                    rule.best(&self.table.columns[column], &room.cells.cells, side, count, &mut room.sides)
+                }
+            };
+            best = better(best, found.map(|found| (column as u32, found)));
+        }
+        task.others.retain(|column| !constant.contains(column));
         best.filter(|_| !self.has_stopped())
     }
 

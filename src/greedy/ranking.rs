@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use super::cases::CaseSet;
 use super::cells::{Cell, Cells};
 use super::orders::Layout;
-use super::rough::{Rough, RoughLook};
+use super::rough::{Rough, RoughLook, Survey};
 use super::rules::WithRules;
-use super::split::{Found, Rule, Sides};
+use super::split::{Found, Look, Rule, Sides};
 use super::table::Table;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::roughly::{self, MARGIN};
+use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Impurity, Side};
 use crate::threads::lock;
 
@@ -205,19 +205,6 @@ impl WithRules for NewRanks {
     }
 }
 
-/// What came of the look at a column.
-enum Look {
-    Constant,
-    NoSplit,
-    Splits(Found),
-}
-
-impl From<Option<Found>> for Look {
-    fn from(found: Option<Found>) -> Self {
-        found.map_or(Look::NoSplit, Look::Splits)
-    }
-}
-
 impl<I: Impurity> RanksBy<I> {
     fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut Room) -> Look {
         let (cells, sides) = room;
@@ -343,53 +330,27 @@ impl<I: Impurity> RanksBy<I> {
         added: &mut Vec<(u32, Found)>,
         ticker: &mut Ticker,
     ) -> (Vec<usize>, Result<(), Stop>) {
-        let rule = &self.rules[usize::from(set.has_fractions())];
-        let (mut unclear, mut outcome) = (Vec::new(), Ok(()));
-        self.rough.enter(&self.table, set);
-        let mut gains: SmallVec<[(u32, f32); 32]> = SmallVec::new();
+        let rules = (&self.rules[usize::from(set.has_fractions())], &*self.table);
+        let (mut outcome, evaluations) = (Ok(()), &mut self.evaluations);
         let mut room = lock(&self.rooms).pop().unwrap_or_default();
-        let sides = &mut room.1;
-        let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
-        let mut best = None;
-        for &column in columns {
+        let go_on = || {
             outcome = ticker.tick(2 * set.cases().len());
-            if outcome.is_err() {
-                break;
+            *evaluations += u64::from(outcome.is_ok());
+            outcome.is_ok()
+        };
+        let saw = |column: usize, look: &RoughLook| {
+            if !matches!(look, RoughLook::Unclear) {
+                bits::set(&mut ranking.evaluated, column);
             }
-            self.evaluations += 1;
-            match self.rough.look(rule, &self.table, column, (set, side.total)) {
-                RoughLook::Unclear => {
-                    unclear.push(column);
-                    continue;
-                }
-                RoughLook::Constant => bits::set(&mut ranking.constant, column),
-                RoughLook::NoSplit => {}
-                RoughLook::Gain(gain) => {
-                    gains.push((column as u32, gain));
-                    if gain >= perfect {
-                        best = self.rough.best(rule, &self.table, side, sides);
-                    }
-                }
+            if matches!(look, RoughLook::Constant) {
+                bits::set(&mut ranking.constant, column);
             }
-            bits::set(&mut ranking.evaluated, column);
-            if matches!(&best, Some((_, Ok(Some(found)))) if rule.impurity.perfect(side) == Some(found.gain)) {
-                // Later columns cannot beat it.
-                break;
-            }
-            best = None;
-        }
-        if let Some((column, found)) = best.or_else(|| self.rough.best(rule, &self.table, side, sides)) {
-            gains.retain(|&mut (other, _)| other as usize != column);
-            match found {
-                Ok(found) => added.extend(found.map(|found| (column as u32, found))),
-                Err(()) => {
-                    bits::clear(&mut ranking.evaluated, column);
-                    unclear.push(column);
-                    unclear.sort_unstable();
-                }
-            }
-        }
+        };
+        let columns = columns.iter().copied();
+        let Survey { gains, best, unclear } = self.rough.survey(rules, (set, side), columns, &mut room.1, go_on, saw);
         lock(&self.rooms).push(room);
+        unclear.iter().for_each(|&column| bits::clear(&mut ranking.evaluated, column));
+        added.extend(best);
         ranking.rough.reserve_exact(gains.len());
         ranking.rough.extend(gains);
         (unclear, outcome)
@@ -446,7 +407,13 @@ impl<I: Impurity> RanksBy<I> {
                 break;
             }
             self.evaluations += 1;
-            let look = if is_rough { self.look_closely(column, set, &mut room.1) } else { None };
+            let look = match is_rough {
+                true => {
+                    let rules = (&self.rules[usize::from(set.0.has_fractions())], &*self.table);
+                    self.rough.closely(rules, column, (set.0, set.1), &mut room.1)
+                }
+                false => None,
+            };
             let look = look.unwrap_or_else(|| {
                 if !is_entered {
                     room.0.enter_for_keys(&self.table, set.0);
@@ -467,23 +434,6 @@ impl<I: Impurity> RanksBy<I> {
         outcome
     }
 
-    /// Looks at a column roughly, and exactly at what may be its best split; `None` if that is not enough.
-    fn look_closely(
-        &mut self,
-        column: usize,
-        (set, side, _): (&CaseSet, &Side, u64),
-        sides: &mut Sides,
-    ) -> Option<Look> {
-        let rule = &self.rules[usize::from(set.has_fractions())];
-        self.rough.restart();
-        match self.rough.look(rule, &self.table, column, (set, side.total)) {
-            RoughLook::Constant => Some(Look::Constant),
-            RoughLook::NoSplit => Some(Look::NoSplit),
-            RoughLook::Gain(_) => self.rough.best(rule, &self.table, side, sides)?.1.ok().map(Look::from),
-            RoughLook::Unclear => None,
-        }
-    }
-
     /// Puts splits where they belong in a ranking.
     fn place(&self, ranking: &mut Ranking, set: (&CaseSet, &Side, u64), added: Vec<(u32, Found)>) {
         if added.is_empty() {
@@ -502,11 +452,11 @@ impl<I: Impurity> RanksBy<I> {
             all.truncate(KEPT);
             ranking.is_cut = true;
         }
-        let unit = self.rule(set.0).impurity.unit() * set.1.total as f64;
+        let rule = self.rule(set.0);
         ranking.places.extend(all.iter().map(|(column, found)| Place {
             column: *column,
             is_perfect: self.is_perfect(set, found),
-            gain: (found.gain as f64 / unit) as f32,
+            gain: rule.rough_gain(found, set.1),
         }));
         ranking.found.extend(all.into_iter().map(|(_, found)| found));
     }

@@ -6,8 +6,10 @@
 use super::NominalSplits;
 use super::cases::CaseSet;
 use super::cells::Cell;
-use super::split::{Found, Known, Rule, Sides};
+use super::split::{Found, Known, Look, Rule, Sides};
 use super::table::{Coded, NONE, Table, Weights};
+use smallvec::SmallVec;
+
 use crate::criterion::roughly::{self, MARGIN};
 use crate::criterion::{Impurity, Side};
 
@@ -54,6 +56,16 @@ pub(super) enum RoughLook {
     Unclear,
 }
 
+/// What is known of some columns.
+pub(super) struct Survey {
+    /// Those that may have a split but for the best: about what they gain per unit of the mass of the set.
+    pub gains: SmallVec<[(u32, f32); 32]>,
+    /// That of greatest gain, as far as was seen, and its split, exactly.
+    pub best: Option<(u32, Found)>,
+    /// Those that take an exact look, ascending.
+    pub unclear: Vec<usize>,
+}
+
 /// Masses of two classes in the halves of a word.
 fn halves(masses: u64) -> [u32; 2] {
     [masses as u32, (masses >> 32) as u32]
@@ -80,18 +92,79 @@ impl Rough {
                 self.masses.extend(masses.map(|(&case, &fraction)| u64::from(fraction) << half(case)));
             }
         }
-        self.restart();
+        self.best.gain = f32::NEG_INFINITY;
     }
 
-    /// Forgets the columns that were looked at.
-    pub fn restart(&mut self) {
+    /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until `go_on` says no.
+    /// `saw` gets what is known of each of them.
+    pub fn survey<I: Impurity>(
+        &mut self,
+        (rule, table): (&Rule<I>, &Table),
+        (set, side): (&CaseSet, &Side),
+        columns: impl Iterator<Item = usize>,
+        sides: &mut Sides,
+        mut go_on: impl FnMut() -> bool,
+        mut saw: impl FnMut(usize, &RoughLook),
+    ) -> Survey {
+        self.enter(table, set);
+        let (mut gains, mut unclear, mut best) = (SmallVec::new(), Vec::new(), None);
+        let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
+        for column in columns {
+            if !go_on() {
+                break;
+            }
+            let look = self.look(rule, table, column, (set, side.total));
+            saw(column, &look);
+            match look {
+                RoughLook::Constant | RoughLook::NoSplit => {}
+                RoughLook::Unclear => unclear.push(column),
+                RoughLook::Gain(gain) => {
+                    gains.push((column as u32, gain));
+                    if gain < perfect {
+                        continue;
+                    }
+                    best = self.best(rule, table, side, sides);
+                    if matches!(&best, Some((_, Ok(Some(found)))) if rule.impurity.perfect(side) == Some(found.gain)) {
+                        // Later columns cannot beat it.
+                        break;
+                    }
+                    best = None;
+                }
+            }
+        }
+        let best = best.or_else(|| self.best(rule, table, side, sides)).and_then(|(column, found)| {
+            gains.retain(|&mut (other, _)| other as usize != column);
+            if found.is_err() {
+                unclear.push(column);
+                unclear.sort_unstable();
+            }
+            found.ok().flatten().map(|found| (column as u32, found))
+        });
+        Survey { gains, best, unclear }
+    }
+
+    /// Looks at a column of the set entered roughly, and exactly at what may be its best split; `None` if that is not
+    /// enough.
+    pub fn closely<I: Impurity>(
+        &mut self,
+        (rule, table): (&Rule<I>, &Table),
+        column: usize,
+        (set, side): (&CaseSet, &Side),
+        sides: &mut Sides,
+    ) -> Option<Look> {
         self.best.gain = f32::NEG_INFINITY;
+        match self.look(rule, table, column, (set, side.total)) {
+            RoughLook::Constant => Some(Look::Constant),
+            RoughLook::NoSplit => Some(Look::NoSplit),
+            RoughLook::Gain(_) => self.best(rule, table, side, sides)?.1.ok().map(Look::from),
+            RoughLook::Unclear => None,
+        }
     }
 
     /// Looks at a column of the set entered, which is of that mass.
     ///
     /// Complexity: O(cases + codes), or O(cases log cases) where codes are many.
-    pub fn look<I: Impurity>(
+    fn look<I: Impurity>(
         &mut self,
         rule: &Rule<I>,
         table: &Table,
@@ -211,7 +284,7 @@ impl Rough {
 
     /// The column of greatest gain among those looked at, and its split, exactly; `Some((_, Err))` if it has to be looked
     /// at in another way.
-    pub fn best<I: Impurity>(
+    fn best<I: Impurity>(
         &mut self,
         rule: &Rule<I>,
         table: &Table,

@@ -67,6 +67,19 @@ impl Found {
     }
 }
 
+/// What came of the look at a column.
+pub(super) enum Look {
+    Constant,
+    NoSplit,
+    Splits(Found),
+}
+
+impl From<Option<Found>> for Look {
+    fn from(found: Option<Found>) -> Self {
+        found.map_or(Look::NoSplit, Look::Splits)
+    }
+}
+
 /// How splits are judged and which are admissible, in the units of one kind of node.
 #[derive(Debug)]
 pub(crate) struct Rule<I> {
@@ -102,7 +115,22 @@ pub(crate) struct Sides {
     pub(super) narrow_cuts: Vec<[u32; 4]>,
 }
 
+impl Look {
+    /// The split.
+    pub fn found(self) -> Option<Found> {
+        match self {
+            Look::Splits(found) => Some(found),
+            _ => None,
+        }
+    }
+}
+
 impl<I: Impurity> Rule<I> {
+    /// About the gain of a split per unit of the mass of its node.
+    pub fn rough_gain(&self, found: &Found, node: &Side) -> f32 {
+        (found.gain as f64 / (self.impurity.unit() * node.total as f64)) as f32
+    }
+
     /// The fewest cases of a branch where there are two.
     pub fn min_side(&self) -> u64 {
         self.min_leaf.max(self.min_branch)
