@@ -3,6 +3,8 @@
 //! While all cases of a node are whole, it has its part of every sorted column (`orders`). Below a split that some case
 //! had no value for, cases come in parts, and columns are counted or sorted anew (`cells`).
 
+mod choose;
+
 use std::collections::BinaryHeap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
@@ -15,13 +17,12 @@ use super::Params;
 use super::cases::{CaseSet, Part, Splitter};
 use super::cells::Cells;
 use super::orders::{self, Entry, Layout};
-use super::rough::{Rough, RoughLook, Survey};
+use super::rough::Rough;
 use super::rules::WithRules;
-use super::split::{Cut, Found, Known, Rule, Sides, better};
+use super::split::{Cut, Rule, Sides};
 use super::table::{Coded, Table};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Exact, Impurity, Side};
 use crate::threads::lock;
 
@@ -264,118 +265,6 @@ impl<'t, I: Impurity> Grower<'t, I> {
 
     fn is_leaf(&self, task: &Task) -> bool {
         self.rule(task).is_leaf(&task.side.masses, task.count, task.depth)
-    }
-
-    /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
-    /// the node, and so below it, are dropped.
-    fn choose(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
-        if self.has_stopped() {
-            return None;
-        }
-        let rule = self.rule(task);
-        let (side, count, set) = (&task.side, task.count, &task.set);
-        let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room| {
-            let known = Known { side, count, node_mass: side.total };
-            let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides);
-            found.map(|found| (*column, found))
-        };
-        // And whether the column varies. The room has entered the node.
-        let of_cells = |&column: &u32, room: &mut Room| {
-            room.cells.collect(self.table, column as usize, set);
-            let (coded, cells) = (&self.table.columns[column as usize], &room.cells.cells);
-            let found = rule.best(coded, cells, side, count, &mut room.sides);
-            let varies = cells.first().map(|cell| cell.code) != cells.last().map(|cell| cell.code);
-            (found.map(|found| (column, found)), varies)
-        };
-        if self.is_parallel(task) {
-            let of_order = |live| if self.checks() { self.lend(|room| of_order(live, room)) } else { None };
-            let of_cells = |live| {
-                if !self.checks() {
-                    return (None, true);
-                }
-                self.lend(|room| {
-                    room.cells.enter(self.table, set);
-                    of_cells(live, room)
-                })
-            };
-            // Folded in the order that one thread has.
-            let (orders, others) = rayon::join(
-                || task.orders.par_iter().map(of_order).collect::<Vec<_>>(),
-                || task.others.par_iter().map(of_cells).collect::<Vec<_>>(),
-            );
-            let best = orders.into_iter().fold(None, better);
-            let mut varies = others.iter().map(|(_, varies)| *varies).collect::<Vec<_>>().into_iter();
-            task.others.retain(|_| varies.next() != Some(false));
-            let best = others.into_iter().map(|(found, _)| found).fold(best, better);
-            return best.filter(|_| !self.has_stopped());
-        }
-        if set.has_fractions() && Rough::fits(rule, self.table, side) {
-            return self.choose_roughly(task, room, ticker);
-        }
-        // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
-        let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
-        let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
-        let mut tick = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
-        let mut best = None;
-        for live in &task.orders {
-            if !tick() {
-                return None;
-            }
-            best = better(best, of_order(live, room));
-            if best.as_ref().is_some_and(is_perfect) {
-                break;
-            }
-        }
-        if !task.others.is_empty() {
-            room.cells.enter(self.table, set);
-        }
-        task.others.retain(|live| {
-            if best.as_ref().is_some_and(|best| is_perfect(best) && best.0 < *live) {
-                return true;
-            }
-            if !tick() {
-                return true;
-            }
-            let (found, varies) = of_cells(live, room);
-            best = better(best.take(), found);
-            varies
-        });
-        best.filter(|_| !self.has_stopped())
-    }
-
-    /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
-    fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
-        let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
-        let go_on = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
-        let columns = task.others.iter().map(|&column| column as usize);
-        let mut constant: SmallVec<[u32; 32]> = SmallVec::new();
-        let saw = |column: usize, look: &RoughLook| {
-            if matches!(look, RoughLook::Constant) {
-                constant.push(column as u32);
-            }
-        };
-        let rules = (rule, self.table);
-        let Survey { gains, mut best, unclear } =
-            room.rough.survey(rules, (set, side), columns, &mut room.sides, go_on, saw);
-        let least = best.as_ref().map_or(f32::NEG_INFINITY, |(_, found)| rule.rough_gain(found, side) - MARGIN);
-        let near = gains.into_iter().filter(|(_, gain)| *gain >= least).map(|(column, _)| column as usize);
-        for column in near.chain(unclear) {
-            if self.has_stopped() {
-                break;
-            }
-            let look = room.rough.closely(rules, column, (set, side), &mut room.sides);
-            let found = match look {
-                Some(look) => look.found(),
-                None => {
-                    room.cells.enter(self.table, set);
-                    room.cells.collect(self.table, column, set);
-                    rule.best(&self.table.columns[column], &room.cells.cells, side, count, &mut room.sides)
-                }
-            };
-            best = better(best, found.map(|found| (column as u32, found)));
-        }
-        task.others.retain(|column| !constant.contains(column));
-        best.filter(|_| !self.has_stopped())
     }
 
     fn has_stopped(&self) -> bool {

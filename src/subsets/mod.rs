@@ -15,7 +15,7 @@
 //!
 //! # Map
 //!
-//! `ground`: what a search stands on. `features`: sets of features. `held_out`, `pessimistic`: what trees are judged by.
+//! `ground`: what a search stands on. `features`: sets of features. `held_out`, `mixture`, `pessimistic`: what trees are judged by.
 //! `graph`: case sets, the rankings of their columns and where their splits lead, each found once. `trees`: trees that share
 //! subtrees, and features taken away from them. `frontier`: the order of a visit. `distinct`, `enumerate`: the visit, and
 //! its threads. `goal`: what subsets are compared by. `bounds`, `inseparable`: what no tree of a part of the lattice can
@@ -34,6 +34,7 @@ mod graph;
 mod ground;
 mod held_out;
 mod inseparable;
+mod mixture;
 mod pessimistic;
 mod rounds;
 mod trees;

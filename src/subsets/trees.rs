@@ -14,6 +14,7 @@ use super::features::Set;
 use super::graph::{CaseNode, Child, Recent, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::{HeldOut, Way};
+use super::mixture::Mixture;
 use super::pessimistic;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::greedy::cases::{Part, Splitter};
@@ -65,8 +66,7 @@ pub(super) struct Forest<'g, S: Set> {
     pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
     pub flushes: u64,
-    /// Room for the class shares of a case that is spread.
-    mixture: Vec<f64>,
+    mixture: Mixture,
     /// Room for the branches of held-out cases.
     branches: Vec<usize>,
 }
@@ -90,7 +90,7 @@ impl<'g, S: Set> Forest<'g, S> {
             pure: FxHashMap::default(),
             case_sets: 0,
             flushes: 0,
-            mixture: vec![0.0; table.n_classes],
+            mixture: Mixture::default(),
             branches: Vec::new(),
         };
         let judged = match &ground.judge {
@@ -224,47 +224,7 @@ impl<'g, S: Set> Forest<'g, S> {
         case: u32,
         let_through: impl Fn(&Subtree<S>) -> bool,
     ) -> Option<u32> {
-        self.mixture.fill(0.0);
-        let mut pending: SmallVec<[(&Subtree<S>, f64); 16]> = SmallVec::new();
-        pending.push((tree, 1.0));
-        while let Some((mut tree, share)) = pending.pop() {
-            // In the order of the leaves, and with the products of shares, that prediction has.
-            loop {
-                let Some(split) = &tree.split else {
-                    self.mix(&tree.set, share);
-                    break;
-                };
-                if !let_through(tree) {
-                    return None;
-                }
-                match held_out.way(split, case) {
-                    Way::Branch(branch) => tree = &tree.children[branch],
-                    Way::Empty => {
-                        self.mix(&tree.set, share);
-                        break;
-                    }
-                    Way::Spread => {
-                        let total: f64 = split.masses.iter().sum();
-                        let branches = tree.children.iter().zip(&split.masses).rev();
-                        pending.extend(branches.map(|(child, mass)| (&**child, share * (mass / total))));
-                        break;
-                    }
-                }
-            }
-        }
-        Some(held_out.label_of(&self.mixture))
-    }
-
-    /// Adds the class shares of a leaf, times a share.
-    fn mix(&mut self, set: &CaseNode<S>, share: f64) {
-        let table = &self.ground.table;
-        let shares = set.shares.get_or_init(|| {
-            let masses: SmallVec<[f64; 2]> =
-                set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
-            let total: f64 = masses.iter().sum();
-            masses.iter().map(|mass| mass / total).collect()
-        });
-        self.mixture.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
+        self.mixture.label_of((&self.ground.table, held_out), tree, case, let_through)
     }
 
     /// The place of the best split of a set in its ranking.
