@@ -120,6 +120,23 @@ impl Ranking {
         gain >= place.gain - MARGIN && !(place.is_perfect && column > place.column)
     }
 
+    /// Forgets the columns, of those that are allowed and known roughly, that may be the best of them; ascending.
+    fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool) -> Vec<usize> {
+        let allowed = self.rough.iter().filter(|(column, _)| is_allowed(*column));
+        let greatest = allowed.map(|(_, gain)| *gain).fold(f32::NEG_INFINITY, f32::max);
+        let mut taken = Vec::new();
+        self.rough.retain(|&(column, gain)| {
+            let is_taken = is_allowed(column) && gain >= greatest - MARGIN;
+            if is_taken {
+                taken.push(column as usize);
+                bits::clear(&mut self.evaluated, column as usize);
+            }
+            !is_taken
+        });
+        taken.sort_unstable();
+        taken
+    }
+
     /// Sets the bits of all columns that may be ahead of the one at `place` (or may split the set at all): only over
     /// some of them can the best be another.
     pub fn ahead(&self, place: Option<usize>, ahead: &mut [u64]) {
@@ -136,25 +153,6 @@ impl Ranking {
                 ahead[first / 64] &= !(!0 << (first % 64));
             }
         }
-    }
-}
-
-impl Ranking {
-    /// Forgets the columns, of those that are allowed and known roughly, that may be the best of them; ascending.
-    fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool) -> Vec<usize> {
-        let allowed = self.rough.iter().filter(|(column, _)| is_allowed(*column));
-        let greatest = allowed.map(|(_, gain)| *gain).fold(f32::NEG_INFINITY, f32::max);
-        let mut taken = Vec::new();
-        self.rough.retain(|&(column, gain)| {
-            let is_taken = is_allowed(column) && gain >= greatest - MARGIN;
-            if is_taken {
-                taken.push(column as usize);
-                bits::clear(&mut self.evaluated, column as usize);
-            }
-            !is_taken
-        });
-        taken.sort_unstable();
-        taken
     }
 }
 
@@ -290,7 +288,7 @@ impl<I: Impurity> RanksBy<I> {
         };
         let mut columns = unknown(ranking);
         let mut added: Vec<(u32, Found)> = Vec::new();
-        let is_few = ranking.evaluated.len() * 64 <= MANY_COLUMNS;
+        let is_few = ranking.evaluated.len() * 64 <= MANY_COLUMNS && self.sharing(set.0, columns.len()).is_none();
         let mut outcome = Ok(());
         if !columns.is_empty() && is_few && Rough::fits(self.rule(set.0), &self.table, set.1) {
             (columns, outcome) = self.look_roughly(ranking, set, &columns, &mut added, ticker);
@@ -309,6 +307,11 @@ impl<I: Impurity> RanksBy<I> {
         // What was looked at until then is in its place.
         self.place(ranking, set, added);
         outcome
+    }
+
+    /// The threads that so many columns of a set are shared out to, if that pays.
+    fn sharing(&self, set: &CaseSet, n_columns: usize) -> Option<&ThreadPool> {
+        self.pool.as_deref().filter(|_| set.cases().len() * n_columns > PARALLEL)
     }
 
     fn rule(&self, set: &CaseSet) -> &Rule<I> {
@@ -374,7 +377,7 @@ impl<I: Impurity> RanksBy<I> {
             }
         };
         let n = set.0.cases().len();
-        if let Some(pool) = self.pool.as_ref().filter(|_| n * columns.len() > PARALLEL) {
+        if let Some(pool) = self.sharing(set.0, columns.len()) {
             let threads = pool.current_num_threads();
             ticker.tick(n * columns.len() / threads)?;
             let chunks = columns.par_chunks(columns.len().div_ceil(4 * threads));

@@ -1,15 +1,15 @@
-//! A rough look at the columns of a set of parts of cases, of two classes: which of them may have the best split.
+//! A rough look at the columns of a set of cases of two classes: which of them may have the best split.
 //!
-//! Masses of parts are too many to tabulate their logarithms, and of some ten columns one is wanted. So the gain of every
-//! column is computed to a few digits ([`roughly`]), and exactly only where that leaves a doubt.
+//! Of many columns one is wanted. So the gain of each is computed to a few digits ([`roughly`]), and exactly only where that
+//! leaves a doubt: logarithms, most of all those of masses of parts, which are too many for a table, and comparisons.
+
+use smallvec::SmallVec;
 
 use super::NominalSplits;
 use super::cases::CaseSet;
 use super::cells::Cell;
 use super::split::{Found, Known, Look, Rule, Sides};
 use super::table::{Coded, NONE, Table, Weights};
-use smallvec::SmallVec;
-
 use crate::criterion::roughly::{self, MARGIN};
 use crate::criterion::{Impurity, Side};
 
