@@ -25,13 +25,8 @@ fn x_log_x(x: u32) -> f32 {
 
 /// About the purity of a set of these class masses: minus its entropy in bits, times its mass.
 #[inline(always)]
-fn purity(first: u32, second: u32) -> f32 {
+pub(crate) fn purity(first: u32, second: u32) -> f32 {
     x_log_x(first) + x_log_x(second) - x_log_x(first + second)
-}
-
-/// The purity of one set.
-pub(crate) fn purity_of([first, second]: [u32; 2]) -> f32 {
-    purity(first, second)
 }
 
 /// About the gain per unit of mass that leaves no impurity, for a set of two classes of this mass.

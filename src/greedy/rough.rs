@@ -214,7 +214,7 @@ impl Rough {
         if split == f32::NEG_INFINITY {
             return RoughLook::NoSplit;
         }
-        let gain = (split - roughly::purity_of(this.known)) / mass as f32;
+        let gain = (split - roughly::purity(this.known[0], this.known[1])) / mass as f32;
         this.gain = gain;
         if gain > self.best.gain {
             std::mem::swap(&mut self.this, &mut self.best);

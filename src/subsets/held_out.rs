@@ -234,25 +234,6 @@ impl HeldOut {
         }
     }
 
-    /// Calls `visit` with each of some cases and where it goes.
-    pub fn each_way<S>(&self, split: &Split<S>, cases: &[u32], mut visit: impl FnMut(u32, Way)) {
-        let Cut::AtMost { .. } = split.cut else {
-            return cases.iter().for_each(|&case| visit(case, self.way(split, case)));
-        };
-        let ways = split.ways.as_ref().expect("made with the split");
-        let codes = self.codes(split.column as usize);
-        for &case in cases {
-            let code = codes[case as usize];
-            visit(
-                case,
-                match code >= UNSEEN {
-                    true => self.way(split, case),
-                    false => Way::Branch(usize::from(code >= ways.bound)),
-                },
-            );
-        }
-    }
-
     /// The class of a case that is spread, from the shares that it has of each; ties: the first.
     pub fn label_of(&self, shares: &[f64]) -> u32 {
         let greatest = |values: &[f64]| {

@@ -39,7 +39,6 @@ mod pessimistic;
 mod rounds;
 mod trees;
 
-use crate::threads::lock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -48,6 +47,7 @@ use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::greedy;
 use crate::greedy::growth::Grown;
+use crate::threads::lock;
 use crate::tree::Tree;
 pub use acceptable::acceptable;
 pub use elimination::eliminate;

@@ -67,8 +67,6 @@ pub(super) struct Forest<'g, S: Set> {
     pub case_sets: u64,
     pub flushes: u64,
     mixture: Mixture,
-    /// Room for the branches of held-out cases.
-    branches: Vec<usize>,
 }
 
 impl<'g, S: Set> Forest<'g, S> {
@@ -91,7 +89,6 @@ impl<'g, S: Set> Forest<'g, S> {
             case_sets: 0,
             flushes: 0,
             mixture: Mixture::default(),
-            branches: Vec::new(),
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
@@ -277,28 +274,11 @@ impl<'g, S: Set> Forest<'g, S> {
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
             split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
-            self.branches.clear();
-            let mut lengths: SmallVec<[usize; 16]> = SmallVec::from_elem(0, judged.len());
-            held_out.each_way(&split, &set.judged, |case, way| {
-                self.branches.push(match way {
-                    Way::Branch(branch) => {
-                        lengths[branch] += 1;
-                        branch
-                    }
-                    Way::Empty => {
-                        empty_error += held_out.error(case, set.label);
-                        usize::MAX
-                    }
-                    Way::Spread => {
-                        spread.push(case);
-                        usize::MAX
-                    }
-                });
-            });
-            judged.iter_mut().zip(lengths).for_each(|(judged, length)| judged.reserve_exact(length));
-            for (&case, &branch) in set.judged.iter().zip(&self.branches) {
-                if let Some(judged) = judged.get_mut(branch) {
-                    judged.push(case);
+            for &case in &set.judged {
+                match held_out.way(&split, case) {
+                    Way::Branch(branch) => judged[branch].push(case),
+                    Way::Empty => empty_error += held_out.error(case, set.label),
+                    Way::Spread => spread.push(case),
                 }
             }
             ways = split.ways.take();
