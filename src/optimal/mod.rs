@@ -38,9 +38,9 @@ use std::sync::atomic::Ordering::Relaxed;
 
 pub use anytime::{Board, Progress};
 pub use cache::CacheKind;
-pub use dense::Order;
 #[doc(hidden)]
 pub use dense::parts::Measure;
+pub use dense::{Counting, Order};
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::Constraints;
@@ -140,6 +140,8 @@ pub struct Switches {
     pub order: Order,
     /// Whether trees of depth two are found from pair counts. The dense search cannot do otherwise.
     pub depth_two: bool,
+    /// How masses that differ are added up.
+    pub counting: Counting,
     /// Whether to use only the instructions that every processor has.
     pub baseline: bool,
     /// Work (in nanoseconds, about) below which a node stays on one thread.
@@ -170,6 +172,7 @@ impl Default for Switches {
             dynamic_order: true,
             order: Order::DepthTwo,
             depth_two: true,
+            counting: Counting::Estimated,
             baseline: false,
             parallel_work: 1_000_000,
         }
@@ -455,18 +458,22 @@ impl Run<'_> {
         } else {
             8
         };
-        let bytes = dense::bytes(problem, lane, limits.0, self.threads);
+        let instances = match dense::Instances::new(problem, lane, switches.counting, &mut Ticker::new(self.budget)) {
+            Ok(instances) => instances,
+            Err(stop) => return Some(Err(stop)),
+        };
+        let bytes = dense::bytes(&instances, lane, limits.0, self.threads);
         if bytes > self.budget.memory_limit() / 2 {
             return None;
         }
         let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { self.threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
-            let dense_switches = switches.dense();
+            let (dense_switches, rank) = (switches.dense(), self.params.params.rank);
             let report = match lane {
-                2 => dense::search::<M, u16>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
-                4 => dense::search::<M, u32>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
-                _ => dense::search::<M, u64>(plain, dense_switches, root, limits, self.params.params.rank, anytime),
+                2 => dense::search::<M, u16>(plain, instances, dense_switches, root, limits, rank, anytime),
+                4 => dense::search::<M, u32>(plain, instances, dense_switches, root, limits, rank, anytime),
+                _ => dense::search::<M, u64>(plain, instances, dense_switches, root, limits, rank, anytime),
             }?;
             stats.extend(report.counters);
             stats.insert("patterns", problem.n_rows as u64);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
-use lattree::optimal::{CacheKind, Order, Outcome, Params, Switches};
+use lattree::optimal::{CacheKind, Counting, Order, Outcome, Params, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
 /// A seeded generator, the same on every platform.
@@ -116,10 +116,10 @@ pub fn random_table(random: &mut Random) -> Dataset {
 
 /// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
 /// tests, depth-two solver, baseline instructions, threads.
-pub type Levels = [usize; 12];
+pub type Levels = [usize; 13];
 
 /// How many levels each has.
-pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, 2, 2, 3];
+pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, Counting::ALL.len(), 2, 2, 3];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
     let [
@@ -132,6 +132,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         dynamic,
         order,
         depth_two,
+        counting,
         baseline,
         threads,
         discrepancies,
@@ -146,6 +147,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         dynamic_order: dynamic == 1,
         order: Order::ALL[order],
         depth_two: depth_two == 1,
+        counting: Counting::ALL[counting],
         baseline: baseline == 1,
         parallel_work: 0,
     };

@@ -25,6 +25,7 @@ use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
 use super::pairs::{CountShared, Shape};
+use super::weigh::Sums;
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
 #[derive(Debug, Default)]
@@ -244,6 +245,7 @@ pub(super) struct Grand<L> {
 pub(super) struct Overlaps<L> {
     set: Vec<u32>,
     shared: Aligned<L>,
+    sums: Sums<L>,
 }
 
 /// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
@@ -474,7 +476,7 @@ impl<L: Lane> Grand<L> {
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, Shape, &Node<L>),
         (levels, branch): (Levels, Levels),
-        Overlaps { set, shared }: &mut Overlaps<L>,
+        Overlaps { set, shared, sums }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) {
         let stride = self.stride;
@@ -489,7 +491,7 @@ impl<L: Lane> Grand<L> {
             }
         }
         shared.fill_with(stride, L::default());
-        isa.run(CountShared { shape, columns: &node.columns, set, shared });
+        isa.run(CountShared { shape, counted: node.counted(Some(set)), shared, sums });
         let known = self.child(child);
         let lost = L::of(only_there);
         for level in 0..self.levels {

@@ -77,7 +77,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         cell: &mut Cell<L>,
     ) -> Result<Costs, Stop> {
         let levels = ask.levels.len();
-        let leaf = self.leaf_of(&child.node.starts);
+        let leaf = self.leaf_of(&child.node.ids, &child.node.starts);
         if ask.floors.iter().all(|&floor| leaf <= floor) {
             return Ok(smallvec![leaf; levels]);
         }
@@ -200,8 +200,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let least = self.isa.run(BestStumps {
             shape,
             count: (!cell.is_counted).then_some(match cell.is_compact {
-                true => Counted { columns: &cell.columns, set: None },
-                false => Counted { columns: &node.columns, set: Some(&cell.set) },
+                true => Counted { columns: &cell.columns, weighed: None, set: None },
+                false => node.counted(Some(&cell.set)),
             }),
             pairs: &mut cell.pairs,
             whole: (side != small).then_some(if shape.by_difference() { &node.differences } else { &node.pairs }),
@@ -225,6 +225,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
 /// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles, about).
 fn pays_to_gather<L: Lane>(node: &Node<L>, picked: u64) -> bool {
+    if node.is_weighed() {
+        return false; // masses lie with the rows of the node
+    }
     let (words, stride) = (node.columns.n_words() as u64, node.layout.stride() as u64);
     let gathered = picked / 32 + node.starts.len() as u64 / 2;
     let saved = words.saturating_sub(gathered) * stride * (stride + 16) / 32 * 3 / 2;

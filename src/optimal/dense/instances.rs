@@ -2,7 +2,8 @@
 //!
 //! A count of bits counts cases of equal mass. Rows are merged already, so their masses differ: a row of mass 5 becomes
 //! two *instances*, one in the group of mass 4 and one in that of mass 1 (a *plane* per bit of the mass), or five in the
-//! group of mass 1, whichever makes less to count.
+//! group of mass 1, or one in a group of all masses of 5, whichever makes less to count. Where all of these are many, as
+//! with masses of many digits, instances are *weighed*: a group per class, and each instance has its own mass.
 //!
 //! **Cancellation.** The least of a row's class masses costs the same in whatever leaf the row ends: that much of all K
 //! classes is taken away from every row, and K - 1 times it is a constant of all trees. Case counts do not survive this,
@@ -22,13 +23,13 @@ use crate::budget::{Stop, Ticker};
 pub(super) struct Group {
     /// A class, or the channel of case counts after the classes.
     pub(super) channel: usize,
-    /// Each instance has the mass `1 << shift`.
-    pub(super) shift: u32,
+    /// The mass of each instance; of no meaning if they are weighed.
+    pub(super) mass: u64,
     pub(super) instances: Range<usize>,
 }
 
 /// What is counted of a problem.
-pub(super) struct Instances {
+pub(in crate::optimal) struct Instances {
     pub(super) n_tests: usize,
     pub(super) n_classes: usize,
     /// Classes, and one more if cases have to be counted apart from masses.
@@ -39,62 +40,74 @@ pub(super) struct Instances {
     pub(super) of_channel: Vec<Range<usize>>,
     /// The row of each instance.
     pub(super) rows: Vec<u32>,
+    /// The mass of each instance, if they are weighed; else empty.
+    pub(super) masses: Vec<u64>,
     /// The instances of each row, in order of rows.
     of_row: Vec<u32>,
     of_row_starts: Vec<u32>,
 }
 
-impl Instances {
-    /// About how many instances there are, if all masses are split into planes. O(rows x classes).
-    pub(super) fn in_planes<M: Mass>(problem: &Problem<M>) -> u64 {
-        let of_row = |row: u32| problem.masses(row).iter().map(|&(_, mass)| u64::from(mass.into().count_ones()));
-        (0..problem.n_rows as u32).flat_map(of_row).sum()
-    }
+/// How masses that differ are added up. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counting {
+    /// In groups, unless weighing is estimated to be faster.
+    #[default]
+    Estimated,
+    /// Groups of equal mass are counted, and counts multiplied.
+    Groups,
+    /// Each row is weighed.
+    Weighed,
+}
 
-    /// Complexity: O(rows x classes + instances).
-    pub(super) fn new<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<Self, Stop> {
-        let n_classes = problem.n_classes;
-        let mut masses: Vec<(u32, u32, u64)> = Vec::new(); // (channel, row, mass)
-        let mut unit = true;
-        for row in 0..problem.n_rows as u32 {
-            let all = problem.masses(row);
-            ticker.tick(4 * all.len())?;
-            let classes = all.iter().filter(|&&(channel, _)| (channel as usize) < n_classes);
-            let present = classes.clone().filter(|&&(_, mass)| mass.into() > 0).count();
-            let least = match problem.min_leaf > 1 || present < n_classes {
-                true => 0,
-                false => classes.clone().map(|&(_, mass)| mass.into()).min().unwrap_or(0),
-            };
-            let mut mass_of_classes = 0;
-            for &(channel, mass) in all {
-                let mass: u64 = mass.into();
-                if (channel as usize) < n_classes {
-                    mass_of_classes += mass;
-                    if mass > least {
-                        masses.push((channel, row, mass - least));
-                    }
-                } else {
-                    unit &= mass == mass_of_classes;
-                    masses.push((channel, row, mass));
-                }
-            }
-        }
-        // Where every case has mass 1 the sum over classes counts the cases.
-        let channels = if problem.channels > n_classes && !unit { n_classes + 1 } else { n_classes };
-        masses.retain(|&(channel, _, _)| (channel as usize) < channels);
-        masses.sort_unstable_by_key(|&(channel, row, _)| (channel, row));
+impl Counting {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Counting::Estimated, Counting::Groups, Counting::Weighed];
+}
+
+/// A row's mass in a channel.
+struct Entry {
+    channel: u32,
+    row: u32,
+    mass: u64,
+}
+
+impl Instances {
+    /// `lane` is the number of bytes that a sum of masses is kept in. Complexity: O(n log n + instances), n being rows x
+    /// classes.
+    pub(in crate::optimal) fn new<M: Mass>(
+        problem: &Problem<M>,
+        lane: usize,
+        counting: Counting,
+        ticker: &mut Ticker,
+    ) -> Result<Self, Stop> {
+        let (channels, mut entries) = entries(problem, ticker)?;
+        entries.sort_unstable_by_key(|entry| (entry.channel, entry.row));
         let mut instances = Instances {
             n_tests: problem.n_tests,
-            n_classes,
+            n_classes: problem.n_classes,
             channels,
             groups: Vec::new(),
             of_channel: Vec::new(),
             rows: Vec::new(),
+            masses: Vec::new(),
             of_row: Vec::new(),
             of_row_starts: Vec::new(),
         };
-        for of_channel in masses.chunk_by(|a, b| a.0 == b.0) {
-            instances.add_channel(of_channel, ticker)?;
+        let of_channels = || entries.chunk_by(|a, b| a.channel == b.channel);
+        let ways: Vec<(usize, Way)> = of_channels().map(|entries| Way::best(entries, lane)).collect();
+        let counted = ways.iter().map(|&(work, _)| work).fold(0, usize::saturating_add);
+        let is_weighed = match counting {
+            Counting::Estimated => of_channels().map(|entries| Way::weighed(entries, lane)).sum::<usize>() < counted,
+            Counting::Groups => false,
+            Counting::Weighed => true,
+        };
+        for (entries, (_, way)) in of_channels().zip(ways) {
+            if is_weighed {
+                instances.masses.extend(entries.iter().map(|entry| entry.mass));
+                instances.add_group(entries[0].channel, 1, entries.iter().map(|entry| (entry.row, 1)), ticker)?;
+            } else {
+                instances.add_channel(entries, way, ticker)?;
+            }
         }
         for channel in 0..channels {
             let start = instances.groups.partition_point(|group| group.channel < channel);
@@ -105,27 +118,41 @@ impl Instances {
         Ok(instances)
     }
 
-    fn add_channel(&mut self, masses: &[(u32, u32, u64)], ticker: &mut Ticker) -> Result<(), Stop> {
-        let channel = masses[0].0 as usize;
-        let copies = masses.iter().fold(0u64, |sum, &(_, _, mass)| sum.saturating_add(mass));
-        let mut of_plane = [0u64; 64];
-        for &(_, _, mass) in masses {
-            (0..64).filter(|bit| mass >> bit & 1 == 1).for_each(|bit| of_plane[bit] += 1);
+    fn add_channel(&mut self, entries: &[Entry], way: Way, ticker: &mut Ticker) -> Result<(), Stop> {
+        let channel = entries[0].channel;
+        match way {
+            Way::Copies(unit) => {
+                self.add_group(channel, unit, entries.iter().map(|entry| (entry.row, entry.mass / unit)), ticker)
+            }
+            Way::Planes(unit) => (0..64).try_for_each(|bit| {
+                let of_plane = entries.iter().map(|entry| (entry.row, (entry.mass / unit) >> bit & 1));
+                self.add_group(channel, unit << bit, of_plane, ticker)
+            }),
+            Way::Values => {
+                let mut order: Vec<&Entry> = entries.iter().collect();
+                order.sort_by_key(|entry| entry.mass);
+                order.chunk_by(|a, b| a.mass == b.mass).try_for_each(|equal| {
+                    self.add_group(channel, equal[0].mass, equal.iter().map(|entry| (entry.row, 1)), ticker)
+                })
+            }
         }
-        // Words to count, in a node of an eighth of the cases; a started word counts whole.
-        let words = |instances: u64| if instances == 0 { 0 } else { 1 + instances / (8 * 32) };
-        let in_planes: u64 = of_plane.iter().map(|&instances| words(instances)).sum();
-        let planes = in_planes < words(copies);
-        for bit in 0..if planes { 64 } else { 1 } {
-            let start = self.rows.len();
-            for &(_, row, mass) in masses {
-                let times = if planes { mass >> bit & 1 } else { mass };
-                self.rows.extend(std::iter::repeat_n(row, times as usize));
-                ticker.tick(2 + times as usize)?;
-            }
-            if self.rows.len() > start {
-                self.groups.push(Group { channel, shift: bit, instances: start..self.rows.len() });
-            }
+    }
+
+    /// Adds rows, each so many times.
+    fn add_group(
+        &mut self,
+        channel: u32,
+        mass: u64,
+        rows: impl Iterator<Item = (u32, u64)>,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        let start = self.rows.len();
+        for (row, times) in rows {
+            self.rows.extend(std::iter::repeat_n(row, times as usize));
+            ticker.tick(2 + times as usize)?;
+        }
+        if self.rows.len() > start {
+            self.groups.push(Group { channel: channel as usize, mass, instances: start..self.rows.len() });
         }
         Ok(())
     }
@@ -161,11 +188,16 @@ impl Instances {
     }
 
     /// Mass of each channel, over instances in ascending order.
-    pub(super) fn totals<L: Lane>(&self, starts: &[usize]) -> Vec<L> {
+    pub(super) fn totals<L: Lane>(&self, instances: &[u32], starts: &[usize]) -> Vec<L> {
         let mut totals = vec![L::default(); self.channels];
         for (group, ends) in self.groups.iter().zip(starts.windows(2)) {
-            let of_group = L::of_count((ends[1] - ends[0]) as u32, group.shift);
-            totals[group.channel] = totals[group.channel].plus(of_group);
+            let total = &mut totals[group.channel];
+            if self.masses.is_empty() {
+                *total = total.plus(L::of_count((ends[1] - ends[0]) as u32, L::of(group.mass)));
+            } else {
+                let masses = instances[ends[0]..ends[1]].iter().map(|&i| L::of(self.masses[i as usize]));
+                *total = masses.fold(*total, L::plus);
+            }
         }
         totals
     }
@@ -175,6 +207,93 @@ impl Instances {
         let end = |group: &Group| instances.partition_point(|&i| (i as usize) < group.instances.end);
         std::iter::once(0).chain(self.groups.iter().map(end)).collect()
     }
+}
+
+/// The channels, and what of each row's masses counts in each.
+fn entries<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<(usize, Vec<Entry>), Stop> {
+    let n_classes = problem.n_classes;
+    let mut entries = Vec::new();
+    let mut unit = true;
+    for row in 0..problem.n_rows as u32 {
+        let all = problem.masses(row);
+        ticker.tick(4 * all.len())?;
+        let classes = all.iter().filter(|&&(channel, _)| (channel as usize) < n_classes);
+        let present = classes.clone().filter(|&&(_, mass)| mass.into() > 0).count();
+        let least = match problem.min_leaf > 1 || present < n_classes {
+            true => 0,
+            false => classes.clone().map(|&(_, mass)| mass.into()).min().unwrap_or(0),
+        };
+        let mut mass_of_classes = 0;
+        for &(channel, mass) in all {
+            let mass: u64 = mass.into();
+            if (channel as usize) < n_classes {
+                mass_of_classes += mass;
+                if mass > least {
+                    entries.push(Entry { channel, row, mass: mass - least });
+                }
+            } else {
+                unit &= mass == mass_of_classes;
+                entries.push(Entry { channel, row, mass });
+            }
+        }
+    }
+    // Where every case has mass 1 the sum over classes counts the cases.
+    let channels = if problem.channels > n_classes && !unit { n_classes + 1 } else { n_classes };
+    entries.retain(|entry| (entry.channel as usize) < channels);
+    Ok((channels, entries))
+}
+
+/// How the masses of a channel become instances of equal mass.
+#[derive(Debug, Clone, Copy)]
+enum Way {
+    /// Copies of this mass, of which all are multiples.
+    Copies(u64),
+    /// A group per bit of the multiples of this mass.
+    Planes(u64),
+    /// A group per mass.
+    Values,
+}
+
+impl Way {
+    /// The way that makes the least to count, and about how much: in eighths of a word of a node of an eighth of the
+    /// cases, for all pairs of tests.
+    fn best(entries: &[Entry], lane: usize) -> (usize, Self) {
+        let unit = entries.iter().fold(0, |unit, entry| gcd(unit, entry.mass)).max(1);
+        // Counts of a group are multiplied by its mass. Powers of two double as they go, but not in wide lanes.
+        let multiply = if lane == 8 { 4 } else { 1 };
+        let double = if unit.is_power_of_two() && lane < 8 { 0 } else { multiply };
+        // A started word counts whole, and a group that has no case at the node takes a look.
+        let group = |instances: u64, multiply: usize| {
+            let words = (instances.min(8) as usize * (1 + multiply)).saturating_add((instances / 32) as usize);
+            if instances == 0 { 0 } else { 1 + words }
+        };
+        let copies = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.mass / unit));
+        let mut of_plane = [0u64; 64];
+        for entry in entries {
+            let multiple = entry.mass / unit;
+            (0..64).filter(|bit| multiple >> bit & 1 == 1).for_each(|bit| of_plane[bit] += 1);
+        }
+        let mut masses: Vec<u64> = entries.iter().map(|entry| entry.mass).collect();
+        masses.sort_unstable();
+        let planes = of_plane.iter().map(|&instances| group(instances, double)).sum();
+        let values = masses.chunk_by(|a, b| a == b).map(|equal| group(equal.len() as u64, multiply)).sum();
+        [(group(copies, double), Way::Copies(unit)), (planes, Way::Planes(unit)), (values, Way::Values)]
+            .into_iter()
+            .min_by_key(|&(work, _)| work)
+            .expect("there are three")
+    }
+
+    /// About how much there is to count if each instance is weighed, alike.
+    fn weighed(entries: &[Entry], lane: usize) -> usize {
+        1 + entries.len() / if lane == 8 { 3 } else { 4 }
+    }
+}
+
+fn gcd(mut a: u64, mut b: u64) -> u64 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
 }
 
 /// The bits of all instances.

@@ -15,8 +15,8 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
     fn of(mass: u64) -> Self;
     /// The mass.
     fn get(self) -> u64;
-    /// A count of cases, each of mass `1 << shift`.
-    fn of_count(count: u32, shift: u32) -> Self;
+    /// A count of cases, each of this mass.
+    fn of_count(count: u32, mass: Self) -> Self;
     /// Whether a mass may not fit into 32 bits.
     const WIDE: bool;
     /// A difference of masses that fits, given in 32 bits, signed.
@@ -67,8 +67,8 @@ macro_rules! lane {
                 self.into()
             }
             #[inline(always)]
-            fn of_count(count: u32, shift: u32) -> Self {
-                $of_count(count, shift)
+            fn of_count(count: u32, mass: Self) -> Self {
+                $of_count(count, mass)
             }
             #[inline(always)]
             fn of_difference(difference: u32) -> Self {
@@ -106,7 +106,7 @@ macro_rules! lane {
 lane!(
     // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
     // instead of the sum. Capping is part of the instruction that narrows.
-    u16, i16, |count: u32, shift| count.wrapping_shl(shift).min(u16::MAX.into()) as u16,
+    u16, i16, |count: u32, mass: u16| count.wrapping_mul(mass.into()).min(u16::MAX.into()) as u16,
         |difference| difference as u16,
     {
         #[inline(always)]
@@ -122,7 +122,7 @@ lane!(
             P::narrow_tile(of, tile);
         }
     };
-    u32, i32, |count: u32, shift| count.wrapping_shl(shift), |difference| difference, {};
-    u64, i64, |count: u32, shift| u64::from(count).wrapping_shl(shift),
+    u32, i32, |count: u32, mass: u32| count.wrapping_mul(mass), |difference| difference, {};
+    u64, i64, |count: u32, mass: u64| u64::from(count).wrapping_mul(mass),
         |difference: u32| i64::from(difference as i32) as u64, {}
 );

@@ -22,6 +22,7 @@ mod search;
 mod state;
 mod table;
 mod tiles;
+mod weigh;
 
 use std::sync::Mutex;
 
@@ -38,7 +39,8 @@ use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
 use crate::threads::lock;
-use instances::Instances;
+pub use instances::Counting;
+pub(super) use instances::Instances;
 pub(super) use lane::Lane;
 use levels::Levels;
 use node::Node;
@@ -80,12 +82,12 @@ pub(super) struct Switches {
 }
 
 /// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes.
-pub(super) fn bytes<M: Mass>(problem: &Problem<M>, lane: usize, depth: u32, threads: usize) -> u64 {
-    let layout = Layout::new(problem.n_tests);
+pub(super) fn bytes(instances: &Instances, lane: usize, depth: u32, threads: usize) -> u64 {
+    let layout = Layout::new(instances.n_tests);
     let stride = layout.stride() as u64;
     // Per node: its matrices, and its instances as rows and columns. Per thread: the nodes of a path, and a cell.
-    let matrices = stride * stride * (problem.channels + 1) as u64 * lane as u64;
-    let rows = Instances::in_planes(problem) * (12 * layout.lanes as u64 + 16);
+    let matrices = stride * stride * (instances.channels + 1) as u64 * lane as u64;
+    let rows = instances.rows.len() as u64 * (12 * layout.lanes + 16 + lane) as u64;
     matrices.saturating_add(rows).saturating_mul(u64::from(depth - 1) * threads as u64)
 }
 
@@ -98,13 +100,15 @@ pub(super) struct Report {
 /// Finds a tree of least cost of depth three or more, and the canonical one.
 pub(super) fn search<M: Mass, L: Lane>(
     plain: &PlainSearch<M>,
+    instances: Instances,
     switches: Switches,
     root: &Cases,
     limits: (u32, u64),
     rank: Rank,
     anytime: &Anytime,
 ) -> Result<Report, Stop> {
-    let mut search = DenseSearch::<M, L>::new(plain.problem, plain.budget, switches, plain.threads, limits.0)?;
+    let mut search =
+        DenseSearch::<M, L>::new(plain.problem, instances, plain.budget, switches, plain.threads, limits.0)?;
     let started = plain.budget.seconds();
     let mut rebuild_seconds = 0.0;
     let stop = search.prove_and_rebuild(plain, root, limits, rank, anytime, &mut rebuild_seconds).err();
@@ -127,13 +131,13 @@ pub(super) fn search<M: Mass, L: Lane>(
 impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
     fn new(
         problem: &'a Problem<M>,
+        instances: Instances,
         budget: &'a Budget,
         switches: Switches,
         threads: usize,
         max_depth: u32,
     ) -> Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
-        let instances = Instances::new(problem, &mut ticker)?;
         let n_instances = instances.rows.len();
         let layout = Layout::new(problem.n_tests);
         let rows = instances::packed_rows(problem, &instances, layout);

@@ -8,9 +8,10 @@ use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
-use super::pairs::{CountPairs, Shape, Singles};
+use super::pairs::{CountPairs, Counted, Shape, Singles};
 use super::table::{Columns, Layout, Rows};
 use super::tiles::Differences;
+use super::weigh::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
 
 /// No test, no position.
@@ -26,6 +27,8 @@ pub(super) struct Node<L> {
     pub(super) layout: Layout,
     pub(super) rows: Vec<u32>,
     pub(super) columns: Columns,
+    /// The mass of each instance, if they are weighed; else empty.
+    masses: Vec<L>,
     /// Positions with a test, ascending.
     pub(super) live: Vec<u32>,
     /// For each position: that of its test in the parent.
@@ -45,15 +48,16 @@ pub(super) struct Node<L> {
     pub(super) singles: Singles<L>,
     /// For each position: the mass that passes.
     pub(super) passing: Vec<L>,
-    scratch: Scratch,
+    scratch: Scratch<L>,
 }
 
 #[derive(Debug, Default)]
-struct Scratch {
+struct Scratch<L> {
     wide: Columns,
     digests: Vec<u32>,
     seen: [Vec<u32>; 2],
     table: Vec<u32>,
+    sums: Sums<L>,
 }
 
 /// Where a node comes from.
@@ -85,7 +89,11 @@ impl<L: Lane> Node<L> {
         parent: &Parent,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        self.totals = instances.totals(&self.starts);
+        self.totals = instances.totals(&self.ids, &self.starts);
+        self.masses.clear();
+        if !instances.masses.is_empty() {
+            self.masses.extend(self.ids.iter().map(|&id| L::of(instances.masses[id as usize])));
+        }
         self.mass = self.totals[..instances.n_classes].iter().map(|mass| mass.get()).sum();
         ticker.tick(self.ids.len() * (parent.layout.lanes + 2) + parent.layout.stride())?;
         let mut wide = std::mem::take(&mut self.scratch.wide);
@@ -179,7 +187,12 @@ impl<L: Lane> Node<L> {
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
         self.pairs.grow(shape.n_pairs());
-        isa.run(CountPairs { shape, columns: &self.columns, live: &self.live, pairs: &mut self.pairs, ticker })?;
+        let mut pairs = std::mem::take(&mut self.pairs);
+        let mut sums = std::mem::take(&mut self.scratch.sums);
+        let (counted, live) = (self.counted(None), &self.live);
+        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums: &mut sums, ticker });
+        (self.pairs, self.scratch.sums) = (pairs, sums);
+        result?;
         // Positions without a test pass nothing, in their rows as in their columns.
         let row = shape.row();
         for position in (0..shape.stride).filter(|&position| self.origin[position] == NONE) {
@@ -207,6 +220,18 @@ impl<L: Lane> Node<L> {
             }
         }
         Ok(())
+    }
+
+    /// What to count of the node: all instances, or a set of them.
+    pub(super) fn counted<'a>(&'a self, set: Option<&'a [u32]>) -> Counted<'a, L> {
+        let Node { rows, layout, starts, masses, .. } = self;
+        let weighed = Weighed { rows, layout: *layout, starts, masses };
+        Counted { columns: &self.columns, weighed: self.is_weighed().then_some(weighed), set }
+    }
+
+    /// Whether instances have a mass each.
+    pub(super) fn is_weighed(&self) -> bool {
+        !self.masses.is_empty()
     }
 
     /// The side of a test with more of the mass.

@@ -13,6 +13,7 @@ use super::instances::Group;
 use super::lane::Lane;
 use super::table::Columns;
 use super::tiles::{Extremes, n_cells};
+use super::weigh::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
 
 /// The sizes that pair counts have in common.
@@ -149,15 +150,17 @@ pub(super) struct Stumps<L> {
     pub(super) false_side: Aligned<L>,
     pub(super) extremes: Extremes<L>,
     most: [Aligned<L>; 2],
-    masks: Vec<u32>,
+    pub(super) masks: Vec<u32>,
+    pub(super) sums: Sums<L>,
 }
 
 /// Counts a matrix of pairs.
 pub(super) struct CountPairs<'a, 'b, L> {
     pub(super) shape: Shape<'a>,
-    pub(super) columns: &'a Columns,
+    pub(super) counted: Counted<'a, L>,
     pub(super) live: &'a [u32],
     pub(super) pairs: &'a mut [L],
+    pub(super) sums: &'a mut Sums<L>,
     pub(super) ticker: &'a mut Ticker<'b>,
 }
 
@@ -167,26 +170,31 @@ impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
     #[inline(always)]
     fn run<P: Instructions>(self) -> Self::Output {
         for &g in self.live {
-            let masks = Masks { words: &self.columns.words[g as usize..], step: self.columns.stride };
-            count_row::<P, L>(self.shape, self.columns, masks, g as usize, self.pairs);
-            self.ticker.tick(row_work(self.shape, self.columns, g as usize))?;
+            let masks = self.counted.passing(g as usize, &mut []);
+            count_row::<P, L>(self.shape, self.counted, masks, g as usize, self.pairs, self.sums);
+            self.ticker.tick(self.counted.work(self.shape, g as usize))?;
         }
         Ok(())
     }
 }
 
-/// About how many nanoseconds a row of pairs takes to count and use.
 #[inline(always)]
-fn row_work(shape: Shape, columns: &Columns, g: usize) -> usize {
-    (shape.stride - g) * (columns.n_words() + 4 * shape.channels) / BLOCK
-}
-
-#[inline(always)]
-fn count_row<P: Instructions, L: Lane>(shape: Shape, columns: &Columns, masks: Masks, g: usize, pairs: &mut [L]) {
+fn count_row<P: Instructions, L: Lane>(
+    shape: Shape,
+    counted: Counted<L>,
+    masks: Masks,
+    g: usize,
+    pairs: &mut [L],
+    sums: &mut Sums<L>,
+) {
     for channel in 0..shape.channels {
         let row = &mut pairs[g * shape.row()..][..shape.row()];
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
-        count_groups::<P, L>(shape, columns, shape.of_channel[channel].clone(), masks, g / BLOCK, row);
+        let groups = shape.of_channel[channel].clone();
+        match counted.weighed {
+            None => count_groups::<P, L>(shape, counted.columns, groups, masks, g / BLOCK, row),
+            Some(weighed) => weigh_groups::<P, L>(weighed, counted.columns, groups, masks, g / BLOCK, row, sums),
+        }
     }
 }
 
@@ -199,22 +207,46 @@ struct Lanes<'a, L> {
 
 /// A set of instances: a word for each word of the columns, and how far these are apart.
 #[derive(Clone, Copy)]
-struct Masks<'a> {
+pub(super) struct Masks<'a> {
     words: &'a [u32],
     step: usize,
 }
 
+impl Masks<'_> {
+    #[inline(always)]
+    pub(super) fn at(self, word: usize) -> u32 {
+        self.words[word * self.step]
+    }
+}
+
 /// What to count: all instances of some columns, or a set of them.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counted<'a> {
+#[derive(Debug)]
+pub(super) struct Counted<'a, L> {
     pub(super) columns: &'a Columns,
+    /// Where instances have a mass each.
+    pub(super) weighed: Option<Weighed<'a, L>>,
     pub(super) set: Option<&'a [u32]>,
 }
 
-impl<'a> Counted<'a> {
+impl<L> Clone for Counted<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for Counted<'_, L> {}
+
+impl<'a, L> Counted<'a, L> {
+    /// About how many nanoseconds the pairs of a test take to count and use.
+    #[inline(always)]
+    fn work(self, shape: Shape, g: usize) -> usize {
+        let words = self.columns.n_words() * if self.weighed.is_some() { 16 } else { 1 };
+        (shape.stride - g) * (words + 4 * shape.channels) / BLOCK
+    }
+
     /// The instances that pass g. `buffer` is as long as there are words.
     #[inline(always)]
-    fn passing(self, g: usize, buffer: &'a mut [u32]) -> Masks<'a> {
+    pub(super) fn passing(self, g: usize, buffer: &'a mut [u32]) -> Masks<'a> {
         let Columns { stride, words, .. } = self.columns;
         let Some(set) = self.set else {
             return Masks { words: words.get(g..).unwrap_or_default(), step: *stride };
@@ -247,8 +279,8 @@ fn count_groups<P: Instructions, L: Lane>(
             continue;
         }
         let masked = masked(columns, masks, group);
-        let shift = shape.groups[group].shift;
-        if is_first && shift == 0 {
+        let mass = shape.groups[group].mass;
+        if is_first && mass == 1 {
             let mut block = first;
             while block + 2 <= n_blocks {
                 let [one, two] = P::count::<2>(&masked, block);
@@ -267,7 +299,7 @@ fn count_groups<P: Instructions, L: Lane>(
                 let [counts] = P::count::<1>(&masked, block);
                 let row = &mut blocks[block * pitch + channel];
                 for lane in 0..BLOCK {
-                    row[lane] = row[lane].plus(L::of_count(counts[lane], shift));
+                    row[lane] = row[lane].plus(L::of_count(counts[lane], L::of(mass)));
                 }
             }
         }
@@ -278,12 +310,29 @@ fn count_groups<P: Instructions, L: Lane>(
     }
 }
 
+/// Adds up the masses of the instances of some groups that `masks` has set.
+#[inline(always)]
+fn weigh_groups<P: Instructions, L: Lane>(
+    weighed: Weighed<L>,
+    columns: &Columns,
+    groups: Range<usize>,
+    masks: Masks,
+    first: usize,
+    row: Lanes<L>,
+    sums: &mut Sums<L>,
+) {
+    let groups = groups.map(|group| (group, false));
+    weighed.sum::<P>(columns, groups, |word| masks.at(word), first * BLOCK, sums);
+    let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
+    to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
+}
+
 /// Counts, per position, the mass that a set of instances (a bit each) shares with a column, over all classes.
 pub(super) struct CountShared<'a, L> {
     pub(super) shape: Shape<'a>,
-    pub(super) columns: &'a Columns,
-    pub(super) set: &'a [u32],
+    pub(super) counted: Counted<'a, L>,
     pub(super) shared: &'a mut [L],
+    pub(super) sums: &'a mut Sums<L>,
 }
 
 impl<L: Lane> Kernel for CountShared<'_, L> {
@@ -296,8 +345,13 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
             [ref only] => only.clone(),
             [] => 0..0,
         };
-        let row = Lanes { blocks: self.shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
-        count_groups::<P, L>(self.shape, self.columns, groups, Masks { words: self.set, step: 1 }, 0, row);
+        let CountShared { shape, counted: Counted { columns, weighed, set }, shared, sums } = self;
+        let row = Lanes { blocks: shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
+        let masks = Masks { words: set.unwrap_or_default(), step: 1 };
+        match weighed {
+            None => count_groups::<P, L>(shape, columns, groups, masks, 0, row),
+            Some(weighed) => weigh_groups::<P, L>(weighed, columns, groups, masks, 0, row, sums),
+        }
     }
 }
 
@@ -305,7 +359,7 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
 pub(super) struct BestStumps<'a, 'b, L> {
     pub(super) shape: Shape<'a>,
     /// Where to count the pairs from, if they are not counted yet.
-    pub(super) count: Option<Counted<'a>>,
+    pub(super) count: Option<Counted<'a, L>>,
     /// The pair counts of the cases, or of those that `whole` has and they do not.
     pub(super) pairs: &'a mut [L],
     pub(super) whole: Option<&'a [L]>,
@@ -338,7 +392,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     #[inline(always)]
     fn by_class<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
-        let Stumps { true_side, false_side, most: [on_true, on_false], masks, .. } = stumps;
+        let Stumps { true_side, false_side, most: [on_true, on_false], masks, sums, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         masks.resize(n_words, 0);
         for side in [&mut *true_side, &mut *false_side] {
@@ -352,7 +406,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             let g = g as usize;
             if let Some(counted) = count {
                 let masks = counted.passing(g, masks);
-                count_row::<P, L>(shape, counted.columns, masks, g, pairs);
+                count_row::<P, L>(shape, counted, masks, g, pairs, sums);
             }
             let row = Row { shape, pairs, whole: whole.unwrap_or_default(), singles, g };
             let start = g / BLOCK * BLOCK;
@@ -368,7 +422,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
-            ticker.tick((shape.stride - g) * (n_words + 4 * shape.channels) / BLOCK)?;
+            ticker.tick(count.map_or(4 * shape.row() / BLOCK, |counted| counted.work(shape, g)))?;
         }
         Ok(least)
     }
@@ -378,7 +432,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
 fn lanes_of<L: Lane>(counts: &[u32; BLOCK]) -> Block<L> {
     let mut lanes = [L::default(); BLOCK];
     for lane in 0..BLOCK {
-        lanes[lane] = L::of_count(counts[lane], 0);
+        lanes[lane] = L::of_count(counts[lane], L::of(1));
     }
     lanes
 }
@@ -404,7 +458,7 @@ struct Row<'a, L> {
 pub(super) type Block<L> = [L; BLOCK];
 
 #[inline(always)]
-fn blocks<L>(row: &[L]) -> &[Block<L>] {
+pub(super) fn blocks<L>(row: &[L]) -> &[Block<L>] {
     row.as_chunks::<BLOCK>().0
 }
 

@@ -1,8 +1,9 @@
 //! Parts of the search at the root of a table, to be measured on their own.
 
 use super::super::problem::{Mass, Problem};
+use super::instances::{Counting, Instances};
 use super::lane::Lane;
-use super::pairs::{BestStumps, Counted};
+use super::pairs::BestStumps;
 use super::state::DenseSearch;
 use super::{Switches, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};
@@ -17,7 +18,8 @@ pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
     switches: Switches,
     measure: Measure,
 ) -> Result<(), Stop> {
-    let search = DenseSearch::<M, L>::new(problem, budget, switches, 1, 3)?;
+    let instances = Instances::new(problem, size_of::<L>(), Counting::default(), &mut Ticker::new(budget))?;
+    let search = DenseSearch::<M, L>::new(problem, instances, budget, switches, 1, 3)?;
     let mut at = search.nodes.take();
     let ids = search.instances.of_rows(&problem.root().rows);
     search.root_node(ids.clone(), &mut at.node)?;
@@ -33,7 +35,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
         let mut part = || {
             let kernel = BestStumps {
                 shape,
-                count: (!is_rest).then_some(Counted { columns: &node.columns, set: None }),
+                count: (!is_rest).then(|| node.counted(None)),
                 pairs: &mut pairs,
                 whole: is_rest.then_some(whole),
                 singles: &node.singles,

@@ -30,7 +30,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
         let (depth, nodes) = usable(depth, nodes);
         let ids = self.instances.of_rows(&cases.rows);
-        if cost == self.leaf_of(&self.instances.starts(&ids)) {
+        if cost == self.leaf_of(&ids, &self.instances.starts(&ids)) {
             return Ok(Shape::Leaf);
         }
         let mut at = self.nodes.take();

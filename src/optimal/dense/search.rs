@@ -28,8 +28,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// The cost of a leaf on some instances.
-    pub(super) fn leaf_of(&self, starts: &[usize]) -> u64 {
-        leaf(&self.instances.totals::<L>(starts)[..self.instances.n_classes])
+    pub(super) fn leaf_of(&self, instances: &[u32], starts: &[usize]) -> u64 {
+        leaf(&self.instances.totals::<L>(instances, starts)[..self.instances.n_classes])
     }
 
     /// Makes the node of these instances, over all tests.
@@ -199,7 +199,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// About how many nanoseconds lie below a node.
     fn work(&self, run: &Run<L>) -> u64 {
-        let (words, tests) = (run.node.columns.n_words() as u64, run.node.live.len() as u64);
+        let words = run.node.columns.n_words() as u64 * if run.node.is_weighed() { 16 } else { 1 };
+        let tests = run.node.live.len() as u64;
         let cell = (words + 8 * self.instances.channels as u64) * tests * tests / 32;
         (2..run.ask.depth).fold(cell / 4, |work, _| work.saturating_mul(tests))
     }

@@ -11,8 +11,9 @@
 use super::super::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
 use super::instances::Group;
 use super::lane::Lane;
-use super::pairs::{BestStumps, Block, Counted, Shape, Singles, smallest};
+use super::pairs::{BestStumps, Block, Counted, Shape, Singles, Stumps, blocks, smallest};
 use super::table::Columns;
+use super::weigh::{Sums, Weighed};
 use crate::budget::Stop;
 
 /// Buffers.
@@ -51,9 +52,10 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     pub(super) fn by_difference<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
-        let Extremes { single, of, lines, masks, runs } = &mut stumps.extremes;
-        stumps.true_side.fill_with(shape.stride, L::MAX);
-        stumps.false_side.fill_with(shape.stride, L::MAX);
+        let Stumps { true_side, false_side, extremes, masks: of_test, sums, .. } = stumps;
+        let Extremes { single, of, lines, masks, runs } = extremes;
+        true_side.fill_with(shape.stride, L::MAX);
+        false_side.fill_with(shape.stride, L::MAX);
         single.clear();
         single.extend((0..n_blocks).map(|block| difference_of(&singles.true_side, block)));
         of.clear();
@@ -65,15 +67,20 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             runs_of(shape, counted, runs);
         }
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
+        of_test.resize(n_words, 0);
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
             let i = rows[0] as usize / BLOCK;
             let line = tile_at(n_blocks, i, i)..tile_at(n_blocks, i + 1, 0);
             if let Some(counted) = count {
-                counted.masks_of(i, masks);
                 let tiles = pairs[line.clone()].as_chunks_mut::<BLOCK>().0.as_chunks_mut::<BLOCK>().0;
-                for (j, tile) in (i..).zip(tiles) {
-                    count_tile::<P, L>(shape, counted, (masks, runs), j, tile);
+                if let Some(weighed) = counted.weighed {
+                    weigh_tiles::<P, L>(shape, (counted, weighed), rows, tiles, (of_test, sums));
+                } else {
+                    counted.masks_of(i, masks);
+                    for (j, tile) in (i..).zip(tiles) {
+                        count_tile::<P, L>(shape, counted, (masks, runs), j, tile);
+                    }
                 }
             }
             let part = as_tiles(&pairs[line.clone()]);
@@ -96,13 +103,13 @@ impl<L: Lane> BestStumps<'_, '_, L> {
                 extremes[2][lane] = extremes[2][lane].greater(c[lane]);
                 extremes[3][lane] = extremes[3][lane].lesser(d[lane]);
             }
-            let (true_side, false_side) = (&mut stumps.true_side[i * BLOCK..], &mut stumps.false_side[i * BLOCK..]);
-            let sums = errors(&extremes, all, &single[i], singles, i, true_side, false_side);
-            least = least.min(smallest(&sums).get());
+            let sides = (&mut true_side[i * BLOCK..], &mut false_side[i * BLOCK..]);
+            least = least.min(smallest(&errors(&extremes, all, &single[i], singles, i, sides)).get());
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
-            ticker.tick(rows.len() * (n_blocks - i) * (n_words + 4))?;
+            let words = n_words * if count.is_some_and(|counted| counted.weighed.is_some()) { 16 } else { 1 };
+            ticker.tick(rows.len() * (n_blocks - i) * (words + 4))?;
         }
         Ok(least)
     }
@@ -116,8 +123,7 @@ fn errors<L: Lane>(
     single: &Block<L>,
     singles: &Singles<L>,
     block: usize,
-    true_side: &mut [L],
-    false_side: &mut [L],
+    (true_side, false_side): (&mut [L], &mut [L]),
 ) -> Block<L> {
     let (in_true, in_false) = (mass_of(&singles.true_side, block), mass_of(&singles.false_side, block));
     let (mut on_true, mut on_false, mut sums) = ([L::MAX; BLOCK], [L::MAX; BLOCK], [L::MAX; BLOCK]);
@@ -206,7 +212,7 @@ fn as_tiles<L>(cells: &[L]) -> &[Tile<L>] {
     cells.as_chunks::<BLOCK>().0.as_chunks::<BLOCK>().0
 }
 
-impl Counted<'_> {
+impl<L> Counted<'_, L> {
     /// The instances counted that pass each test of a block, word by word.
     #[inline(always)]
     fn masks_of(self, block: usize, masks: &mut Vec<[u32; BLOCK]>) {
@@ -226,28 +232,26 @@ impl Counted<'_> {
 }
 
 /// The groups of what is counted, in the order to count them: those of the greatest masses first, doubled as often as
-/// the next is smaller.
+/// the next is smaller. None if that does not give their masses in 32 bits.
 #[inline(always)]
-fn runs_of(shape: Shape, counted: Counted, runs: &mut Vec<WordRun>) {
+fn runs_of<L: Lane>(shape: Shape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
     runs.clear();
-    let mut left = shape.groups.iter().map(|group| group.shift).max().unwrap_or(0);
-    let starts = &counted.columns.starts;
-    loop {
-        let run = |(index, of): (usize, &Group)| WordRun {
-            start: starts[index],
-            end: starts[index + 1],
-            negative: of.channel > 0,
-            doublings: 0,
-        };
-        let of_shift = shape.groups.iter().enumerate().filter(|(_, of)| of.shift == left);
-        runs.extend(of_shift.map(run).filter(|run| run.start < run.end));
-        if left == 0 {
-            break;
-        }
+    if L::WIDE || shape.groups.iter().any(|group| !group.mass.is_power_of_two()) {
+        return;
+    }
+    let most = shape.groups.iter().map(|group| group.mass).max().unwrap_or(1);
+    for bit in (0..=most.ilog2()).rev() {
         if let Some(last) = runs.last_mut() {
             last.doublings += 1;
         }
-        left -= 1;
+        let run = |(of, words): (&Group, &[usize])| WordRun {
+            start: words[0],
+            end: words[1],
+            negative: of.channel > 0,
+            doublings: 0,
+        };
+        let of_mass = shape.groups.iter().zip(counted.columns.starts.windows(2)).filter(|(of, _)| of.mass == 1 << bit);
+        runs.extend(of_mass.map(run).filter(|run| run.start < run.end));
     }
 }
 
@@ -255,24 +259,46 @@ fn runs_of(shape: Shape, counted: Counted, runs: &mut Vec<WordRun>) {
 #[inline(always)]
 fn count_tile<P: Instructions, L: Lane>(
     shape: Shape,
-    counted: Counted,
+    counted: Counted<L>,
     (masks, runs): (&[[u32; BLOCK]], &[WordRun]),
     j: usize,
     tile: &mut Tile<L>,
 ) {
     let Columns { stride, ref words, ref starts } = *counted.columns;
     let of = MaskedTile { words, masks, stride, block: j, runs };
-    if !L::WIDE {
+    if !runs.is_empty() {
         L::count_tile::<P>(&of, tile);
         return;
     }
     *tile = [[L::default(); BLOCK]; BLOCK];
-    for (group, range) in shape.groups.iter().zip(starts.windows(2)) {
+    for (group, range) in shape.groups.iter().zip(starts.windows(2)).filter(|(_, range)| range[0] < range[1]) {
         let run = WordRun { start: range[0], end: range[1], negative: false, doublings: 0 };
         let sums = P::tile(&MaskedTile { runs: &[run], ..of });
+        let mass = L::of(group.mass);
         for (cell, &sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {
-            let count = L::of_count(sum, group.shift);
+            let count = L::of_count(sum, mass);
             *cell = if group.channel == 0 { cell.plus(count) } else { cell.minus(count) };
+        }
+    }
+}
+
+/// Weighs the differences of a row of tiles: of some tests of one block by those of that block and all after it.
+#[inline(always)]
+fn weigh_tiles<P: Instructions, L: Lane>(
+    shape: Shape,
+    (counted, weighed): (Counted<L>, Weighed<L>),
+    tests: &[u32],
+    tiles: &mut [Tile<L>],
+    (masks, sums): (&mut [u32], &mut Sums<L>),
+) {
+    let first = tests[0] as usize / BLOCK;
+    tiles.as_flattened_mut().fill([L::default(); BLOCK]);
+    for &g in tests {
+        let masks = counted.passing(g as usize, masks);
+        let groups = shape.groups.iter().map(|group| group.channel > 0).enumerate();
+        weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
+        for (tile, sums) in tiles.iter_mut().zip(&blocks(&sums.of)[first..]) {
+            tile[g as usize % BLOCK] = *sums;
         }
     }
 }

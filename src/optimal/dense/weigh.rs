@@ -1,0 +1,131 @@
+//! Masses of many digits: added up row by row where groups of equal mass would be too many to count.
+//!
+//! What passes a test is listed, and for each instance of the list its mass goes to all other tests that its row passes:
+//! a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so sums come
+//! in the order of rows and are written by position in the end.
+
+use super::lane::Lane;
+use super::table::{Columns, Layout};
+
+/// Instances of a node that have a mass each.
+#[derive(Debug)]
+pub(super) struct Weighed<'a, L> {
+    pub(super) rows: &'a [u32],
+    pub(super) layout: Layout,
+    /// Where each group starts, and where the last ends.
+    pub(super) starts: &'a [usize],
+    pub(super) masses: &'a [L],
+}
+
+impl<L> Clone for Weighed<'_, L> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<L> Copy for Weighed<'_, L> {}
+
+/// Buffers.
+#[derive(Debug, Default)]
+pub(super) struct Sums<L> {
+    picks: Vec<u32>,
+    /// By position.
+    pub(super) of: Vec<L>,
+}
+
+impl<L: Lane> Weighed<'_, L> {
+    /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that are
+    /// `negative` are subtracted.
+    #[inline(always)]
+    pub(super) fn sum<P: super::super::simd::Instructions>(
+        self,
+        columns: &Columns,
+        groups: impl Iterator<Item = (usize, bool)>,
+        mask: impl Fn(usize) -> u32,
+        first: usize,
+        sums: &mut Sums<L>,
+    ) {
+        let Sums { picks, of } = sums;
+        of.clear();
+        of.resize(columns.stride, L::default());
+        for (group, negative) in groups {
+            picks.clear();
+            for word in columns.starts[group]..columns.starts[group + 1] {
+                let start = self.starts[group] + 32 * (word - columns.starts[group]);
+                let end = picks.len();
+                picks.resize(end + 32, 0);
+                let room = picks[end..].first_chunk_mut().expect("room for a word");
+                let count = P::positions(mask(word), start as u32, room);
+                picks.truncate(end + count);
+            }
+            match negative {
+                false => self.add::<false>(picks, first, of),
+                true => self.add::<true>(picks, first, of),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn add<const NEGATIVE: bool>(self, picks: &[u32], first: usize, of: &mut [L]) {
+        // Masses of 64 bytes at a time, or of 32 if they are narrow.
+        match size_of::<L>() {
+            8 => self.add_bits::<NEGATIVE, 8>(picks, first, of),
+            _ => self.add_bits::<NEGATIVE, 16>(picks, first, of),
+        }
+    }
+
+    #[inline(always)]
+    fn add_bits<const NEGATIVE: bool, const BITS: usize>(self, picks: &[u32], first: usize, of: &mut [L]) {
+        match self.layout.lanes {
+            1 => self.add_words::<NEGATIVE, BITS, 1>(picks, first, of),
+            2 => self.add_words::<NEGATIVE, BITS, 2>(picks, first, of),
+            _ => self.add_words::<NEGATIVE, BITS, 4>(picks, first, of),
+        }
+    }
+
+    /// `WORDS` words of the rows at a time, 1, 2 or 4, and `BITS` bits of each.
+    #[inline(always)]
+    fn add_words<const NEGATIVE: bool, const BITS: usize, const WORDS: usize>(
+        self,
+        picks: &[u32],
+        first: usize,
+        of: &mut [L],
+    ) {
+        let Layout { lanes, per_lane } = self.layout;
+        let first_bit = first / lanes / BITS * BITS;
+        for bit in (first_bit..per_lane).step_by(BITS) {
+            for part in (0..lanes).step_by(WORDS) {
+                // One by one: of a loop, compilers put the words side by side and not their bits.
+                let [mut a, mut b, mut c, mut d] = [[L::default(); BITS]; 4];
+                for &pick in picks {
+                    let row: &[u32; WORDS] =
+                        self.rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
+                    let mass = self.masses[pick as usize];
+                    a = add_where(a, row[0] >> bit, mass);
+                    if WORDS > 1 {
+                        b = add_where(b, row[1] >> bit, mass);
+                    }
+                    if WORDS > 2 {
+                        c = add_where(c, row[2] >> bit, mass);
+                        d = add_where(d, row[3] >> bit, mass);
+                    }
+                }
+                for at in 0..BITS.min(per_lane - bit) {
+                    let to = of[(bit + at) * lanes + part..].first_chunk_mut::<WORDS>().expect("positions of a row");
+                    for (to, sum) in to.iter_mut().zip([a[at], b[at], c[at], d[at]]) {
+                        *to = if NEGATIVE { to.minus(sum) } else { to.plus(sum) };
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Adds a mass where a bit is set.
+#[inline(always)]
+fn add_where<L: Lane, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
+    for at in 0..BITS {
+        sums[at] = sums[at].plus(if bits & (1 << at) == 0 { L::default() } else { mass });
+    }
+    sums
+}
