@@ -122,7 +122,7 @@ pub enum Rank {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switches {
     /// Whether the plain search, the reference, does all of the work of the engine over tests. Else the dense search does
-    /// it from depth three on, if its pair counts fit into half of the memory.
+    /// it from depth three on.
     pub plain: bool,
     /// What is remembered.
     pub cache: CacheKind,
@@ -134,6 +134,9 @@ pub struct Switches {
     pub refined: bool,
     /// Whether the counts of the larger branch are what the smaller one leaves (section 4.3.3).
     pub subtraction: bool,
+    /// Whether nodes keep the counts of all pairs of tests, if they fit into half of the memory. Else they are counted a
+    /// few tests at a time, and not by subtraction.
+    pub matrices: bool,
     /// Whether the branch to solve first is chosen by what the branches are like (section 4.7).
     pub dynamic_order: bool,
     /// In which order roots are tried (section 4.7).
@@ -169,6 +172,7 @@ impl Default for Switches {
             transpositions: true,
             refined: true,
             subtraction: true,
+            matrices: true,
             dynamic_order: true,
             order: Order::DepthTwo,
             depth_two: true,
@@ -180,13 +184,14 @@ impl Default for Switches {
 }
 
 impl Switches {
-    fn dense(&self) -> dense::Switches {
+    fn dense(&self, keeps_pairs: bool) -> dense::Switches {
         dense::Switches {
             cache: self.cache,
             similarity: self.bounds,
             transpositions: self.transpositions,
             refined: self.refined,
             subtraction: self.subtraction,
+            keeps_pairs,
             dynamic_order: self.dynamic_order,
             order: self.order,
             baseline: self.baseline,
@@ -349,7 +354,7 @@ pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Resu
     let measure_table = |mut table: BinaryTable| {
         let ticker = &mut Ticker::new(&budget);
         let problem: Problem<u32> = Problem::new(data, &mut table, &units, params.constraints.min_leaf, ticker)?;
-        dense::parts::measure::<u32, u16>(&problem, &budget, params.params.switches.dense(), measure)
+        dense::parts::measure::<u32, u16>(&problem, &budget, params.params.switches.dense(true), measure)
     };
     Ok(table.and_then(measure_table).err())
 }
@@ -462,14 +467,17 @@ impl Run<'_> {
             Ok(instances) => instances,
             Err(stop) => return Some(Err(stop)),
         };
-        let bytes = dense::bytes(&instances, lane, limits.0, self.threads);
-        if bytes > self.budget.memory_limit() / 2 {
+        let fits = |keeps_pairs: bool| {
+            dense::bytes(&instances, lane, keeps_pairs, limits.0, self.threads) <= self.budget.memory_limit() / 2
+        };
+        let keeps_pairs = switches.matrices && fits(true);
+        if !(keeps_pairs || fits(false)) {
             return None;
         }
         let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { self.threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
-            let (dense_switches, rank) = (switches.dense(), self.params.params.rank);
+            let (dense_switches, rank) = (switches.dense(keeps_pairs), self.params.params.rank);
             let report = match lane {
                 2 => dense::search::<M, u16>(plain, instances, dense_switches, root, limits, rank, anytime),
                 4 => dense::search::<M, u32>(plain, instances, dense_switches, root, limits, rank, anytime),

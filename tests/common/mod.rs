@@ -116,10 +116,11 @@ pub fn random_table(random: &mut Random) -> Dataset {
 
 /// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
 /// tests, depth-two solver, baseline instructions, threads.
-pub type Levels = [usize; 13];
+pub type Levels = [usize; 14];
 
 /// How many levels each has.
-pub const LEVELS: Levels = [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, Order::ALL.len(), 2, Counting::ALL.len(), 2, 2, 3];
+pub const LEVELS: Levels =
+    [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, 2, Order::ALL.len(), 2, Counting::ALL.len(), 2, 2, 3];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
     let [
@@ -129,6 +130,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         transpositions,
         refined,
         subtraction,
+        matrices,
         dynamic,
         order,
         depth_two,
@@ -144,6 +146,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         transpositions: transpositions == 1,
         refined: refined == 1,
         subtraction: subtraction == 1,
+        matrices: matrices == 1,
         dynamic_order: dynamic == 1,
         order: Order::ALL[order],
         depth_two: depth_two == 1,

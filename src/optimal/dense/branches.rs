@@ -52,6 +52,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let mut child = self.nodes.take();
         let mut picked = std::mem::take(&mut child.picked);
         node.pick(self.isa, (root, side == 1), &mut picked, &mut child.node.starts);
+        child.node.keeps = node.keeps;
         child.node.ids.clear();
         child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let depth = run.ask.depth - 1;
@@ -159,7 +160,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         } else {
             node.select(root, small == 1, &mut cell.set);
         }
-        cell.pairs.grow(shape.n_cells());
+        cell.pairs.grow(shape.room(node.keeps));
         self.isa.run(SplitSingles {
             shape,
             root,
@@ -204,6 +205,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                 false => node.counted(Some(&cell.set)),
             }),
             pairs: &mut cell.pairs,
+            keeps: node.keeps,
             whole: (side != small).then_some(if shape.by_difference() { &node.differences } else { &node.pairs }),
             singles,
             live: &node.live,

@@ -34,7 +34,7 @@ use super::cache::CacheKind;
 use super::plain::PlainSearch;
 use super::problem::{Cases, Mass, Problem};
 use super::rebuild::Shape;
-use super::simd::Isa;
+use super::simd::{BLOCK, Isa};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
@@ -75,18 +75,21 @@ pub(super) struct Switches {
     pub(super) transpositions: bool,
     pub(super) refined: bool,
     pub(super) subtraction: bool,
+    pub(super) keeps_pairs: bool,
     pub(super) dynamic_order: bool,
     pub(super) order: Order,
     pub(super) baseline: bool,
     pub(super) parallel_work: u64,
 }
 
-/// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes.
-pub(super) fn bytes(instances: &Instances, lane: usize, depth: u32, threads: usize) -> u64 {
+/// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes, and nodes keep the counts
+/// of all pairs of tests, or none.
+pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth: u32, threads: usize) -> u64 {
     let layout = Layout::new(instances.n_tests);
     let stride = layout.stride() as u64;
     // Per node: its matrices, and its instances as rows and columns. Per thread: the nodes of a path, and a cell.
-    let matrices = stride * stride * (instances.channels + 1) as u64 * lane as u64;
+    let tests = if keeps_pairs { stride } else { BLOCK as u64 };
+    let matrices = stride * tests * (instances.channels + 1) as u64 * lane as u64;
     let rows = instances.rows.len() as u64 * (12 * layout.lanes + 16 + lane) as u64;
     matrices.saturating_add(rows).saturating_mul(u64::from(depth - 1) * threads as u64)
 }
@@ -152,7 +155,8 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             isa,
             budget,
             cache: switches.cache.build(n_instances, budget.memory_limit() / 4),
-            switches,
+            // What the smaller branch leaves is known only if there is a whole.
+            switches: Switches { subtraction: switches.subtraction && switches.keeps_pairs, ..switches },
             threads,
             grand_bytes: (budget.memory_limit() / 4) as usize / (threads * max_depth as usize),
             rows,

@@ -8,7 +8,7 @@ use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
-use super::pairs::{CountPairs, Counted, Shape, Singles};
+use super::pairs::{CountPairs, CountRow, Counted, Shape, Singles};
 use super::table::{Columns, Layout, Rows};
 use super::tiles::Differences;
 use super::weigh::{Sums, Weighed};
@@ -42,6 +42,8 @@ pub(super) struct Node<L> {
     pub(super) totals: Vec<L>,
     /// Mass of all classes.
     pub(super) mass: u64,
+    /// Whether all pairs are counted and kept.
+    pub(super) keeps: bool,
     pub(super) pairs: Aligned<L>,
     /// For two classes, how much more of the first than of the second.
     pub(super) differences: Aligned<L>,
@@ -81,7 +83,8 @@ impl<L: Lane> Node<L> {
         leaf(&self.totals[..n_classes])
     }
 
-    /// Makes the rest from `ids` and `starts`. Complexity: O(cases x tests / 16 + words x tests^2 / 32).
+    /// Makes the rest from `ids`, `starts` and `keeps`. Complexity: O(cases x tests / 16 + words x tests^2 / 32), without
+    /// the second term if pairs are not kept.
     pub(super) fn build(
         &mut self,
         isa: Isa,
@@ -186,12 +189,35 @@ impl<L: Lane> Node<L> {
 
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
-        self.pairs.grow(shape.n_pairs());
-        let mut pairs = std::mem::take(&mut self.pairs);
         let mut sums = std::mem::take(&mut self.scratch.sums);
+        if self.keeps {
+            self.count_pairs(isa, shape, &mut sums, ticker)?;
+        }
+        let Singles { mut true_side, mut false_side } = std::mem::take(&mut self.singles);
+        true_side.fill_with(shape.row(), L::default());
+        false_side.fill_with(shape.row(), L::default());
+        isa.run(CountRow { shape, counted: self.counted(None), of: None, row: &mut true_side, sums: &mut sums });
+        self.passing.clear();
+        self.passing.resize(shape.stride, L::default());
+        for position in 0..shape.stride {
+            for channel in 0..shape.channels {
+                let slot = shape.slot(channel, position);
+                false_side[slot] = self.totals[channel].minus(true_side[slot]);
+                if channel < shape.n_classes {
+                    self.passing[position] = self.passing[position].plus(true_side[slot]);
+                }
+            }
+        }
+        (self.singles, self.scratch.sums) = (Singles { true_side, false_side }, sums);
+        Ok(())
+    }
+
+    fn count_pairs(&mut self, isa: Isa, shape: Shape, sums: &mut Sums<L>, ticker: &mut Ticker) -> Result<(), Stop> {
+        let mut pairs = std::mem::take(&mut self.pairs);
+        pairs.grow(shape.n_pairs());
         let (counted, live) = (self.counted(None), &self.live);
-        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums: &mut sums, ticker });
-        (self.pairs, self.scratch.sums) = (pairs, sums);
+        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums, ticker });
+        self.pairs = pairs;
         result?;
         // Positions without a test pass nothing, in their rows as in their columns.
         let row = shape.row();
@@ -200,24 +226,8 @@ impl<L: Lane> Node<L> {
         }
         if shape.by_difference() {
             let differences = &mut self.differences;
-            differences.grow(shape.n_cells());
+            differences.grow(shape.room(true));
             isa.run(Differences { shape, pairs: &self.pairs, differences });
-        }
-        let Singles { true_side, false_side } = &mut self.singles;
-        true_side.fill_with(row, L::default());
-        false_side.fill_with(row, L::default());
-        self.passing.clear();
-        self.passing.resize(shape.stride, L::default());
-        for position in 0..shape.stride {
-            for channel in 0..shape.channels {
-                let slot = shape.slot(channel, position);
-                let count = self.pairs[position * row + slot];
-                true_side[slot] = count;
-                false_side[slot] = self.totals[channel].minus(count);
-                if channel < shape.n_classes {
-                    self.passing[position] = self.passing[position].plus(count);
-                }
-            }
         }
         Ok(())
     }
@@ -227,6 +237,11 @@ impl<L: Lane> Node<L> {
         let Node { rows, layout, starts, masses, .. } = self;
         let weighed = Weighed { rows, layout: *layout, starts, masses };
         Counted { columns: &self.columns, weighed: self.is_weighed().then_some(weighed), set }
+    }
+
+    /// Where what trees of depth two are found from is kept.
+    pub(super) fn matrix(&mut self, shape: Shape) -> &mut Aligned<L> {
+        if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
     }
 
     /// Whether instances have a mass each.
@@ -240,9 +255,13 @@ impl<L: Lane> Node<L> {
     }
 
     /// Writes to `row` how much passes both f and each other test, per channel.
-    pub(super) fn pairs_of(&self, shape: Shape, f: usize, row: &mut Aligned<L>) {
+    pub(super) fn pairs_of(&self, isa: Isa, shape: Shape, f: usize, row: &mut Aligned<L>, sums: &mut Sums<L>) {
         let length = shape.row();
         row.fill_with(length, L::default());
+        if !self.keeps {
+            isa.run(CountRow { shape, counted: self.counted(None), of: Some(f), row, sums });
+            return;
+        }
         let start = f / BLOCK * BLOCK;
         for channel in 0..shape.channels {
             let slot = shape.slot(channel, f);

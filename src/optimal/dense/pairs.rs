@@ -12,7 +12,7 @@ use super::aligned::Aligned;
 use super::instances::Group;
 use super::lane::Lane;
 use super::table::Columns;
-use super::tiles::{Extremes, n_cells};
+use super::tiles::Extremes;
 use super::weigh::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
 
@@ -53,9 +53,14 @@ impl Shape<'_> {
         self.n_classes == 2 && self.channels == 2 && self.min_leaf <= 1
     }
 
-    /// The size of the matrix that trees of depth two are found from.
-    pub(super) fn n_cells(self) -> usize {
-        if self.by_difference() { n_cells(self.stride) } else { self.n_pairs() }
+    /// The room that trees of depth two need: for a matrix if it is kept, else for what is counted at once.
+    pub(super) fn room(self, keeps: bool) -> usize {
+        match (self.by_difference(), keeps) {
+            (true, true) => self.stride * self.stride,
+            (true, false) => BLOCK * self.stride,
+            (false, true) => self.n_pairs(),
+            (false, false) => self.row(),
+        }
     }
 }
 
@@ -169,12 +174,37 @@ impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
 
     #[inline(always)]
     fn run<P: Instructions>(self) -> Self::Output {
+        let length = self.shape.row();
         for &g in self.live {
             let masks = self.counted.passing(g as usize, &mut []);
-            count_row::<P, L>(self.shape, self.counted, masks, g as usize, self.pairs, self.sums);
+            let row = &mut self.pairs[g as usize * length..][..length];
+            count_row::<P, L>(self.shape, self.counted, masks, g as usize / BLOCK, row, self.sums);
             self.ticker.tick(self.counted.work(self.shape, g as usize))?;
         }
         Ok(())
+    }
+}
+
+/// Counts, per position and channel, what passes a test, or what there is at all.
+pub(super) struct CountRow<'a, L> {
+    pub(super) shape: Shape<'a>,
+    pub(super) counted: Counted<'a, L>,
+    pub(super) of: Option<usize>,
+    pub(super) row: &'a mut [L],
+    pub(super) sums: &'a mut Sums<L>,
+}
+
+impl<L: Lane> Kernel for CountRow<'_, L> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Instructions>(self) {
+        let CountRow { shape, counted, of, row, sums } = self;
+        let masks = match of {
+            Some(test) => counted.passing(test, &mut []),
+            None => Masks { words: &[u32::MAX], step: 0 },
+        };
+        count_row::<P, L>(shape, counted, masks, 0, row, sums);
     }
 }
 
@@ -183,17 +213,16 @@ fn count_row<P: Instructions, L: Lane>(
     shape: Shape,
     counted: Counted<L>,
     masks: Masks,
-    g: usize,
-    pairs: &mut [L],
+    first: usize,
+    row: &mut [L],
     sums: &mut Sums<L>,
 ) {
     for channel in 0..shape.channels {
-        let row = &mut pairs[g * shape.row()..][..shape.row()];
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
         let groups = shape.of_channel[channel].clone();
         match counted.weighed {
-            None => count_groups::<P, L>(shape, counted.columns, groups, masks, g / BLOCK, row),
-            Some(weighed) => weigh_groups::<P, L>(weighed, counted.columns, groups, masks, g / BLOCK, row, sums),
+            None => count_groups::<P, L>(shape, counted.columns, groups, masks, first, row),
+            Some(weighed) => weigh_groups::<P, L>(weighed, counted.columns, groups, masks, first, row, sums),
         }
     }
 }
@@ -362,6 +391,9 @@ pub(super) struct BestStumps<'a, 'b, L> {
     pub(super) count: Option<Counted<'a, L>>,
     /// The pair counts of the cases, or of those that `whole` has and they do not.
     pub(super) pairs: &'a mut [L],
+    /// Whether `pairs` has room for all. Else what is counted is not kept: it holds those of a test, or of a block of
+    /// tests.
+    pub(super) keeps: bool,
     pub(super) whole: Option<&'a [L]>,
     pub(super) singles: &'a Singles<L>,
     pub(super) live: &'a [u32],
@@ -391,7 +423,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     /// are what is looked for.
     #[inline(always)]
     fn by_class<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
-        let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
+        let BestStumps { shape, count, pairs, keeps, whole, singles, live, enough, stumps, ticker } = self;
         let Stumps { true_side, false_side, most: [on_true, on_false], masks, sums, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         masks.resize(n_words, 0);
@@ -404,11 +436,13 @@ impl<L: Lane> BestStumps<'_, '_, L> {
         let mut least = u64::MAX;
         for &g in live {
             let g = g as usize;
+            let row = if keeps { g * shape.row()..(g + 1) * shape.row() } else { 0..shape.row() };
             if let Some(counted) = count {
                 let masks = counted.passing(g, masks);
-                count_row::<P, L>(shape, counted, masks, g, pairs, sums);
+                count_row::<P, L>(shape, counted, masks, g / BLOCK, &mut pairs[row.clone()], sums);
             }
-            let row = Row { shape, pairs, whole: whole.unwrap_or_default(), singles, g };
+            let pairs = &pairs[row.clone()];
+            let row = Row { shape, pairs, whole: whole.map_or(pairs, |whole| &whole[row]), singles, g };
             let start = g / BLOCK * BLOCK;
             let of_others = (&mut on_true[start..shape.stride], &mut on_false[start..shape.stride]);
             let (in_true, in_false) = match shape.min_leaf <= 1 {
@@ -446,7 +480,7 @@ fn masked<'a>(columns: &'a Columns, masks: Masks<'a>, group: usize) -> Masked<'a
     Masked::new(words, stride, end - start, masks_of_group, masks.step)
 }
 
-/// The pairs of one test g with all tests from `start` on.
+/// The pairs of one test g with all tests.
 struct Row<'a, L> {
     shape: Shape<'a>,
     pairs: &'a [L],
@@ -473,17 +507,10 @@ fn greatest<L: Lane>(block: &Block<L>) -> L {
 }
 
 impl<'a, L: Lane> Row<'a, L> {
-    /// The row of g in a matrix, from block `start` on.
+    /// A row of counts, from block `start` on.
     #[inline(always)]
-    fn of(&self, matrix: &'a [L], start: usize) -> &'a [Block<L>] {
-        let row = self.shape.row();
-        blocks(&matrix[self.g * row + start * self.shape.channels..(self.g + 1) * row])
-    }
-
-    /// A row of single counts, from block `start` on.
-    #[inline(always)]
-    fn single(&self, side: &'a [L], start: usize) -> &'a [Block<L>] {
-        blocks(&side[start * self.shape.channels..self.shape.row()])
+    fn from(&self, row: &'a [L], start: usize) -> &'a [Block<L>] {
+        blocks(&row[start * self.shape.channels..self.shape.row()])
     }
 
     /// Raises the most cases that a stump on g gets right in the branches of the tests h, and returns the most that a
@@ -499,10 +526,10 @@ impl<'a, L: Lane> Row<'a, L> {
         let (mut in_true, mut in_false) = ([L::default(); BLOCK], [L::default(); BLOCK]);
         let fewest = L::of(min_leaf.min(L::MAX.get()));
         let g1 = |channel| self.singles.true_side[self.shape.slot(channel, self.g)];
-        let pairs = self.of(self.pairs, start).chunks_exact(channels);
-        let whole = self.of(if REST { self.whole } else { self.pairs }, start).chunks_exact(channels);
-        let h1 = self.single(&self.singles.true_side, start).chunks_exact(channels);
-        let h0 = self.single(&self.singles.false_side, start).chunks_exact(channels);
+        let pairs = self.from(self.pairs, start).chunks_exact(channels);
+        let whole = self.from(if REST { self.whole } else { self.pairs }, start).chunks_exact(channels);
+        let h1 = self.from(&self.singles.true_side, start).chunks_exact(channels);
+        let h0 = self.from(&self.singles.false_side, start).chunks_exact(channels);
         for ((((pairs, whole), h1), h0), (on_true, on_false)) in
             pairs.zip(whole).zip(h1).zip(h0).zip(on_true.iter_mut().zip(on_false))
         {

@@ -28,7 +28,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
     let (node, stumps) = (&at.node, &mut at.stumps);
     let shape = search.shape(node);
     let mut pairs = Aligned::default();
-    pairs.grow(shape.n_cells());
+    pairs.grow(shape.room(true));
     // Counted, as the pairs of the smaller branch are; and what those leave of the node's, as for the larger one.
     for (name, is_rest) in [("depth_two/counted", false), ("depth_two/rest", true)] {
         let whole = if shape.by_difference() { &node.differences } else { &node.pairs };
@@ -37,6 +37,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
                 shape,
                 count: (!is_rest).then(|| node.counted(None)),
                 pairs: &mut pairs,
+                keeps: true,
                 whole: is_rest.then_some(whole),
                 singles: &node.singles,
                 live: &node.live,

@@ -35,6 +35,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// Makes the node of these instances, over all tests.
     pub(super) fn root_node(&self, ids: Vec<u32>, node: &mut Node<L>) -> Result<(), Stop> {
         node.starts = self.instances.starts(&ids);
+        node.keeps = self.switches.keeps_pairs;
         let parent = Parent { rows: &self.rows, layout: self.layout, live: &self.live, test: &self.test, picked: &ids };
         node.ids.clone_from(&ids);
         node.build(self.isa, &self.instances, &parent, &mut Ticker::new(self.budget))
@@ -123,21 +124,27 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
     /// as they come, in `at.roots`.
     pub(super) fn shallow(&self, at: &mut AtNode<L>) -> Result<[u64; 4], Stop> {
-        let AtNode { node, stumps, roots, .. } = at;
+        let AtNode { node, stumps, roots, line, .. } = at;
         let leaf = node.leaf(self.instances.n_classes);
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
-        self.isa.run(BestStumps {
+        let mut matrix = std::mem::take(node.matrix(shape));
+        let pairs = if node.keeps { &mut matrix } else { line };
+        pairs.grow(shape.room(node.keeps));
+        let result = self.isa.run(BestStumps {
             shape,
-            count: None,
-            pairs: if shape.by_difference() { &mut node.differences } else { &mut node.pairs },
+            count: (!node.keeps).then(|| node.counted(None)),
+            pairs,
+            keeps: node.keeps,
             whole: None,
             singles: &node.singles,
             live: &node.live,
             enough: None,
             stumps,
             ticker: &mut Ticker::new(self.budget),
-        })?;
+        });
+        *node.matrix(shape) = matrix;
+        result?;
         roots.clear();
         let by_cost = self.switches.order == Order::DepthTwo;
         Ok(depth_two_costs(shape, &node.live, &node.singles, stumps, leaf, self.problem.node_penalty, |root, cost| {
@@ -220,7 +227,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path };
         let mut cell = self.cells.take();
         cell.is_open = false;
-        at.node.pairs_of(self.shape(&at.node), root, &mut cell.both);
+        at.node.pairs_of(self.isa, self.shape(&at.node), root, &mut cell.both, &mut cell.stumps.sums);
         let first = self.first_side(&run, root);
         let result = [first, 1 - first].into_iter().try_for_each(|side| {
             let pairs = pairs.iter().map(|&pair| (pair, cutoff));
@@ -237,7 +244,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// Solves the two branches of a root as far as they can matter.
     fn try_root(&self, run: &Run<L>, root: usize, cell: &mut Cell<L>) -> Result<(), Stop> {
-        run.node.pairs_of(self.shape(run.node), root, &mut cell.both);
+        run.node.pairs_of(self.isa, self.shape(run.node), root, &mut cell.both, &mut cell.stumps.sums);
         let first = self.first_side(run, root);
         (cell.is_open, cell.is_counted) = (false, false);
         for side in [first, 1 - first] {

@@ -84,6 +84,8 @@ pub(super) struct AtNode<L> {
     pub(super) state: State<L>,
     pub(super) picked: Vec<u32>,
     pub(super) stumps: Stumps<L>,
+    /// Pairs of a few tests, where nodes do not keep them.
+    pub(super) line: Aligned<L>,
     pub(super) roots: Vec<Root>,
 }
 

@@ -30,11 +30,6 @@ pub(super) struct Extremes<L> {
     runs: Vec<WordRun>,
 }
 
-/// The size of the matrix.
-pub(super) fn n_cells(stride: usize) -> usize {
-    stride * stride
-}
-
 #[inline(always)]
 fn tile_at(n_blocks: usize, i: usize, j: usize) -> usize {
     (i * n_blocks + j) * BLOCK * BLOCK
@@ -50,7 +45,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
     /// Finds them from differences; those of the rest if `REST`.
     #[inline(always)]
     pub(super) fn by_difference<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
-        let BestStumps { shape, count, pairs, whole, singles, live, enough, stumps, ticker } = self;
+        let BestStumps { shape, count, pairs, keeps, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
         let Stumps { true_side, false_side, extremes, masks: of_test, sums, .. } = stumps;
         let Extremes { single, of, lines, masks, runs } = extremes;
@@ -71,7 +66,8 @@ impl<L: Lane> BestStumps<'_, '_, L> {
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
             let i = rows[0] as usize / BLOCK;
-            let line = tile_at(n_blocks, i, i)..tile_at(n_blocks, i + 1, 0);
+            let start = if keeps { tile_at(n_blocks, i, i) } else { 0 };
+            let line = start..start + tile_at(n_blocks, 0, n_blocks - i);
             if let Some(counted) = count {
                 let tiles = pairs[line.clone()].as_chunks_mut::<BLOCK>().0.as_chunks_mut::<BLOCK>().0;
                 if let Some(weighed) = counted.weighed {

@@ -49,15 +49,19 @@ impl<L: Lane> Weighed<'_, L> {
         of.clear();
         of.resize(columns.stride, L::default());
         for (group, negative) in groups {
-            picks.clear();
+            let size = self.starts[group + 1] - self.starts[group];
+            // Room for the bits of a whole word behind the last.
+            picks.resize(picks.len().max(size + 32), 0);
+            let mut end = 0;
             for word in columns.starts[group]..columns.starts[group + 1] {
-                let start = self.starts[group] + 32 * (word - columns.starts[group]);
-                let end = picks.len();
-                picks.resize(end + 32, 0);
-                let room = picks[end..].first_chunk_mut().expect("room for a word");
-                let count = P::positions(mask(word), start as u32, room);
-                picks.truncate(end + count);
+                let bits = mask(word) & columns.in_use(word, group, size);
+                if bits != 0 {
+                    let start = self.starts[group] + 32 * (word - columns.starts[group]);
+                    let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
+                    end += P::positions(bits, start as u32, room);
+                }
             }
+            let picks = &picks[..end];
             match negative {
                 false => self.add::<false>(picks, first, of),
                 true => self.add::<true>(picks, first, of),
