@@ -1,10 +1,11 @@
 //! Sequential backward elimination, as a black box and by what trees share (Ruggieri, JMLR 2019, section 6).
 
+use std::cmp::Reverse;
 use std::rc::Rc;
 
 use super::features::{Set, WithSets, with_sets};
 use super::ground::{Ground, threads_of};
-use super::trees::{Forest, Subtree};
+use super::trees::{Forest, Subtree, kept_error};
 use super::{Board, Checked, Estimator, Outcome, Removal, Stats};
 use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
@@ -100,10 +101,25 @@ impl WithSets for Elimination<'_> {
 /// The features left, and the tree over them.
 pub(super) type Left<S> = (S, Rc<Subtree<S>>);
 
+/// What is known of the tree without a feature: a tree from which others are still to be taken, that may lack parts.
+struct Without<S> {
+    tree: Rc<Subtree<S>>,
+    taken: S,
+    /// What it may err on: as the last one that was whole.
+    estimate: u64,
+}
+
+impl<S: Set> Without<S> {
+    /// Whether it is the tree. DT(S - b) = DT(S) where b is not in features(DT(S)), by Lemma 6.
+    fn is_built(&self) -> bool {
+        self.tree.used.is_apart_from(&self.taken)
+    }
+}
+
 impl Elimination<'_> {
-    /// DTsbe. A tree T_a without the feature a is that of the step before unless the feature b taken away since was used
-    /// in it: DT(S - b - a) = DT(S - a) where b is not in features(DT(S - a)), and = DT(S - b) where a is not in
-    /// features(DT(S - b)), both by Lemma 6.
+    /// DTsbe. The tree T_a without the feature a is that of a step before, less the features b taken away since; nothing is
+    /// to be done where it uses none of them. It is built no further than it may be the best: where the leaves that it has
+    /// err on more than the best tree so far it is given up, and the next step goes on from there.
     pub fn white_box<S: Set>(
         &self,
         forest: &mut Forest<'_, S>,
@@ -116,55 +132,62 @@ impl Elimination<'_> {
             Ok(tree) => tree,
             Err(stop) => return (None, Some(stop)),
         };
-        let required = S::of(forest.n_features(), &self.ground.required);
-        let mut without: Vec<Option<Rc<Subtree<S>>>> = vec![None; forest.n_features()];
+        let n = forest.n_features();
+        let required = S::of(n, &self.ground.required);
+        let mut without: Vec<Option<Without<S>>> = (0..n).map(|_| None).collect();
         loop {
             self.publish(tree.error);
-            let mut best: Option<(u64, usize)> = None;
-            for feature in tree.used.minus(&required).list() {
-                let without = &mut without[feature];
-                if without.is_none() {
-                    let mut rest = features.clone();
-                    rest.remove(feature);
-                    stats.built += 1;
-                    self.board.count(1, 0);
-                    match forest.without(&tree, feature, &rest) {
-                        Ok(tree) => *without = Some(tree),
-                        Err(stop) => return (Some((features, tree)), Some(stop)),
-                    }
-                }
-                let error = without.as_ref().map_or(u64::MAX, |without| without.error);
-                if best.is_none_or(|(least, _)| error < least) {
-                    best = Some((error, feature));
-                }
-            }
             // Without a feature that is not used the tree is the same; such come first where errors are equal.
             let unused = crate::bits::ones(features.minus(&tree.used).minus(&required).as_ref()).next();
-            if let Some(unused) = unused.filter(|_| best.is_none_or(|(least, _)| tree.error <= least)) {
-                best = Some((tree.error, unused));
-            }
-            let Some((error, feature)) = best.filter(|(error, _)| *error <= tree.error) else {
-                return (Some((features, tree)), None);
+            let mut best = unused.map(|feature| (tree.error, feature));
+            // The error and the feature to be below.
+            let mut bar = (tree.error, if unused.is_some() { 0 } else { usize::MAX });
+            let bound = |feature: usize| {
+                let from_tree = || Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
+                let without = without[feature].get_or_insert_with(from_tree);
+                (without.estimate, Reverse(kept_error(&without.tree, &without.taken)), feature)
             };
+            // Those that promise the least errors first: so others are given up soon.
+            let mut candidates: Vec<_> = tree.used.minus(&required).list().into_iter().map(bound).collect();
+            candidates.sort_unstable();
+            for (_, Reverse(bound), feature) in candidates {
+                if (bound, feature) >= bar {
+                    continue;
+                }
+                let without = without[feature].as_mut().expect("made above");
+                if !without.is_built() {
+                    let mut rest = features.clone();
+                    rest.remove(feature);
+                    // A later feature has to be better than the best.
+                    let most = bar.0 - u64::from(feature > bar.1);
+                    stats.built += 1;
+                    self.board.count(1, 0);
+                    match forest.without_all(&without.tree, &without.taken, &rest, most) {
+                        Ok(tree) => without.tree = tree,
+                        Err(stop) => return (Some((features, tree)), Some(stop)),
+                    }
+                    if !without.is_built() {
+                        stats.pruned += 1;
+                        continue;
+                    }
+                    (without.estimate, without.taken) = (without.tree.error, S::empty(n));
+                }
+                if (without.tree.error, feature) < bar {
+                    bar = (without.tree.error, feature);
+                    best = Some(bar);
+                }
+            }
+            let Some((error, feature)) = best else { return (Some((features, tree)), None) };
             features.remove(feature);
             path.push((feature, error));
             if tree.used.has(feature) {
-                tree = without[feature].take().expect("it was built");
+                tree = without[feature].take().expect("it was built").tree;
             }
-            // T_a now lacks b too: that is taken away from it, which touches less of the tree than a does, or else the tree
-            // was not the best. What is not used any more is built anew if it comes to be asked for.
             for (other, without) in without.iter_mut().enumerate() {
-                if let Some(old) = without.take_if(|without| without.used.has(feature))
-                    && tree.used.has(other)
-                {
-                    let mut rest = features.clone();
-                    rest.remove(other);
-                    stats.built += 1;
-                    self.board.count(1, 0);
-                    match forest.without(&old, feature, &rest) {
-                        Ok(new) => *without = Some(new),
-                        Err(stop) => return (Some((features, tree)), Some(stop)),
-                    }
+                match without {
+                    Some(without) if tree.used.has(other) => without.taken.insert(feature),
+                    // Should it be used again, it is taken from the tree of that step.
+                    _ => *without = None,
                 }
             }
         }

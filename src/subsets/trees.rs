@@ -42,10 +42,36 @@ pub(super) struct Subtree<S> {
     pub error: u64,
 }
 
+impl<S: Set> Subtree<S> {
+    fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
+        let used = S::empty(64 * ahead.as_ref().len());
+        let (split, children) = (None, SmallVec::new());
+        Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error }
+    }
+}
+
 impl<S> Subtree<S> {
     /// The feature that splits the root.
     pub fn column(&self) -> Option<usize> {
         self.split.as_ref().map(|split| split.column as usize)
+    }
+}
+
+/// How much a tree that is being built may still err on. Once it errs on more, nothing more is built: what is missing has
+/// features that are taken.
+struct Allowance<'a, S> {
+    left: Option<u64>,
+    taken: &'a S,
+}
+
+impl<S: Set> Allowance<'_, S> {
+    fn spend(&mut self, error: u64) {
+        self.left = self.left.and_then(|left| left.checked_sub(error));
+    }
+
+    /// Whether all of a tree is built.
+    fn has_all(&self, tree: &Subtree<S>) -> bool {
+        tree.used.is_apart_from(self.taken)
     }
 }
 
@@ -125,15 +151,45 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// The tree over `features`, which are those of another tree but for one.
     pub fn without(&mut self, tree: &Rc<Subtree<S>>, feature: usize, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        let taken = S::of(self.n_features(), &[feature]);
+        self.without_all(tree, &taken, features, u64::MAX)
+    }
+
+    /// The tree over `features`, which are those of another tree but for those `taken`. It is given up where it is known to
+    /// err on more than `most`: what is not built then keeps features that are taken.
+    pub fn without_all(
+        &mut self,
+        tree: &Rc<Subtree<S>>,
+        taken: &S,
+        features: &S,
+        most: u64,
+    ) -> Result<Rc<Subtree<S>>, Stop> {
         self.make_room()?;
-        self.remove(tree, feature, features)
+        let mut allowance = Allowance { left: Some(most), taken };
+        allowance.spend(kept_error(tree, taken));
+        self.remove(tree, features, &mut allowance)
     }
 
     /// The tree over `features` on the cases of a set.
     pub fn build(&mut self, set: &Rc<CaseNode<S>>, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
+        let taken = &S::empty(self.n_features());
+        self.build_within(set, features, &mut Allowance { left: Some(u64::MAX), taken })
+    }
+
+    fn build_within(
+        &mut self,
+        set: &Rc<CaseNode<S>>,
+        features: &S,
+        allowance: &mut Allowance<S>,
+    ) -> Result<Rc<Subtree<S>>, Stop> {
+        if allowance.left.is_none() {
+            let none = S::empty(self.n_features());
+            return Ok(Rc::new(Subtree { used: allowance.taken.clone(), ..Subtree::leaf(set, 0, none) }));
+        }
         if self.ground.keeps_recent {
             let fits = |tree: &&Rc<Subtree<S>>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
             if let Some(tree) = set.recent.borrow().iter().find(fits) {
+                allowance.spend(tree.error);
                 return Ok(tree.clone());
             }
         }
@@ -141,55 +197,62 @@ impl<'g, S: Set> Forest<'g, S> {
         let mut ahead = S::empty(self.n_features());
         set.ranking.borrow().ahead(place, ahead.as_mut());
         let tree = match place {
-            None => Rc::new(Subtree {
-                set: set.clone(),
-                split: None,
-                children: SmallVec::new(),
-                used: S::empty(self.n_features()),
-                root_ahead: ahead.clone(),
-                ahead,
-                error: set.leaf_error,
-            }),
+            None => {
+                allowance.spend(set.leaf_error);
+                Rc::new(Subtree::leaf(set, set.leaf_error, ahead))
+            }
             Some(place) => {
                 let split = self.split(set, place)?;
+                let at_leaves = split.children.iter().map(|child| match child {
+                    Child::Leaf(leaf) => leaf.error,
+                    Child::Set(_) => 0,
+                });
+                allowance.spend(split.empty_error + at_leaves.sum::<u64>());
                 let mut children = SmallVec::new();
                 for child in &split.children {
                     children.push(match child {
                         Child::Leaf(leaf) => leaf.clone(),
-                        Child::Set(set) => self.build(set, features)?,
+                        Child::Set(set) => self.build_within(set, features, allowance)?,
                     });
                 }
-                self.join(set, split, children, ahead)
+                self.join(set, split, children, ahead, allowance)
             }
         };
-        if self.ground.keeps_recent {
+        if self.ground.keeps_recent && allowance.has_all(&tree) {
             set.recent.borrow_mut().keep(tree.clone());
             self.bytes += size_of::<Subtree<S>>() + 16;
         }
         Ok(tree)
     }
 
-    fn remove(&mut self, tree: &Rc<Subtree<S>>, feature: usize, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
-        let Some(split) = tree.split.as_ref().filter(|_| tree.used.has(feature)) else {
+    /// Takes features from a tree; [`kept_error`] was spent.
+    fn remove(
+        &mut self,
+        tree: &Rc<Subtree<S>>,
+        features: &S,
+        allowance: &mut Allowance<S>,
+    ) -> Result<Rc<Subtree<S>>, Stop> {
+        if allowance.left.is_none() || allowance.has_all(tree) {
             return Ok(tree.clone());
-        };
-        if split.column as usize == feature {
-            return self.build(&tree.set, features);
         }
+        let Some(split) = tree.split.as_ref().filter(|split| !allowance.taken.has(split.column as usize)) else {
+            return self.build_within(&tree.set, features, allowance);
+        };
         let mut children = SmallVec::with_capacity(tree.children.len());
         for child in &tree.children {
-            children.push(self.remove(child, feature, features)?);
+            children.push(self.remove(child, features, allowance)?);
         }
-        Ok(self.join(&tree.set, split.clone(), children, tree.root_ahead.clone()))
+        Ok(self.join(&tree.set, split.clone(), children, tree.root_ahead.clone(), allowance))
     }
 
-    /// The tree of a split and of trees on its branches.
+    /// The tree of a split and of trees on its branches. While it lacks parts its error is that of those it has.
     fn join(
         &mut self,
         set: &Rc<CaseNode<S>>,
         split: Rc<Split<S>>,
         children: SmallVec<[Rc<Subtree<S>>; 2]>,
         root_ahead: S,
+        allowance: &mut Allowance<S>,
     ) -> Rc<Subtree<S>> {
         let (mut used, mut ahead) = (S::empty(self.n_features()), root_ahead.clone());
         used.insert(split.column as usize);
@@ -201,13 +264,17 @@ impl<'g, S: Set> Forest<'g, S> {
         }
         let mut tree =
             Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error };
-        if let (Judge::HeldOut(held_out), false) = (&self.ground.judge, split.spread.is_empty()) {
+        if let (Judge::HeldOut(held_out), false) = (&self.ground.judge, split.spread.is_empty())
+            && allowance.has_all(&tree)
+        {
             let held_out = held_out.clone();
             let wrong = |case: &u32| {
                 let label = self.label_of(&held_out, &tree, *case, |_| true);
                 held_out.error(*case, label.expect("every node was let through"))
             };
-            tree.error += split.spread.iter().map(wrong).sum::<u64>();
+            let error = split.spread.iter().map(wrong).sum::<u64>();
+            tree.error += error;
+            allowance.spend(error);
         }
         Rc::new(tree)
     }
@@ -309,9 +376,7 @@ impl<'g, S: Set> Forest<'g, S> {
             return leaf.clone();
         }
         let set = Rc::new(self.new_node(part, Vec::new(), depth, Ranking::none()));
-        let none = S::empty(self.n_features());
-        let (used, ahead, root_ahead) = (none.clone(), none.clone(), none);
-        let leaf = Rc::new(Subtree { set, split: None, children: SmallVec::new(), used, ahead, root_ahead, error });
+        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
         } else {
@@ -438,6 +503,18 @@ impl<'g, S: Set> Forest<'g, S> {
             grown[id].split = Some(GrownSplit { column, cut, first: first as u32, own });
         }
         grown
+    }
+}
+
+/// The errors of a tree that stay whatever is built where it splits by features that are taken, or was not built: a bound
+/// on the tree without them.
+pub(super) fn kept_error<S: Set>(tree: &Subtree<S>, taken: &S) -> u64 {
+    if tree.used.is_apart_from(taken) {
+        return tree.error;
+    }
+    match tree.split.as_ref().filter(|split| !taken.has(split.column as usize)) {
+        Some(split) => split.empty_error + tree.children.iter().map(|child| kept_error(child, taken)).sum::<u64>(),
+        None => 0,
     }
 }
 
