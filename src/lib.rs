@@ -35,7 +35,7 @@
 //! # Map
 //!
 //! ```text
-//! python  ->  optimal, greedy  ->  objective, constraint, criterion, threads  ->  data, tree  ->  budget, bits, error
+//! python  ->  optimal, greedy  ->  objective, constraint, criterion, threads  ->  data, tree  ->  budget, bits, simd, error
 //! ```
 //!
 //! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was
@@ -50,6 +50,7 @@ pub mod error;
 pub mod greedy;
 pub mod objective;
 pub mod optimal;
+mod simd;
 pub mod subsets;
 mod threads;
 pub mod tree;

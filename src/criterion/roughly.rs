@@ -5,6 +5,8 @@
 //! 2^-17.5 x, the purity of a set by 2^-16 of its mass. A gain, of a split and of what it splits, is wrong by less than
 //! 2^-14 of the mass, so that one of two gains that differ by [`MARGIN`] is greater without doubt.
 
+use crate::simd::{BLOCK, Instructions, Kernel};
+
 /// How far gains per unit of mass must differ.
 pub(crate) const MARGIN: f32 = 1.0 / 4096.0;
 
@@ -26,7 +28,7 @@ fn x_log_x(x: u32) -> f32 {
 /// About the purity of a set of these class masses: minus its entropy in bits, times its mass.
 #[inline(always)]
 pub(crate) fn purity(first: u32, second: u32) -> f32 {
-    x_log_x(first) + x_log_x(second) - x_log_x(first + second)
+    x_log_x(first) + x_log_x(second) - x_log_x(first.wrapping_add(second))
 }
 
 /// About the gain per unit of mass that leaves no impurity, for a set of two classes of this mass.
@@ -34,17 +36,77 @@ pub(crate) fn perfect_gain(masses: &[u64], total: u64) -> f32 {
     -purity(masses[0] as u32, masses[1] as u32) / total as f32
 }
 
-/// The purities of sets of these masses of the first class and of the second.
-pub(crate) fn purities(first: &[u32], second: &[u32], purities: &mut Vec<f32>) {
-    purities.clear();
-    purities.extend(first.iter().zip(second).map(|(&first, &second)| purity(first, second)));
+/// The purities of sets of these masses of the first class and of the second; together.
+pub(crate) struct Sets<'a> {
+    /// How many. Masses and purities are longer, by less than a block.
+    pub n: usize,
+    pub first: &'a [u32],
+    pub second: &'a [u32],
+    pub purities: &'a mut [f32],
 }
 
-/// The purities of the two sets that each of these sets and the rest of `whole` are, together.
-pub(crate) fn purities_of_pairs(first: &[u32], second: &[u32], whole: [u32; 2], purities: &mut Vec<f32>) {
-    purities.clear();
-    let pair = |(&first, &second): (&u32, &u32)| purity(first, second) + purity(whole[0] - first, whole[1] - second);
-    purities.extend(first.iter().zip(second).map(pair));
+impl Kernel for Sets<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run<P: Instructions>(self) -> f64 {
+        for ((first, second), purities) in
+            blocks(self.first).zip(blocks(self.second)).zip(blocks_mut(self.purities, self.n))
+        {
+            for lane in 0..BLOCK {
+                purities[lane] = purity(first[lane], second[lane]);
+            }
+        }
+        self.purities[..self.n].iter().map(|&purity| f64::from(purity)).sum()
+    }
+}
+
+/// The purities of the two sets that a cut makes, together: one of these masses, and the rest of `whole`. The greatest;
+/// none where either has less mass than `least`.
+pub(crate) struct Cuts<'a> {
+    /// As for [`Sets`].
+    pub n: usize,
+    pub first: &'a [u32],
+    pub second: &'a [u32],
+    pub purities: &'a mut [f32],
+    pub whole: [u32; 2],
+    pub least: u32,
+}
+
+impl Kernel for Cuts<'_> {
+    type Output = f32;
+
+    #[inline(always)]
+    fn run<P: Instructions>(self) -> f32 {
+        let Cuts { n, first, second, purities, whole: [all_first, all_second], least } = self;
+        let all = all_first + all_second;
+        let mut greatest = [f32::NEG_INFINITY; BLOCK];
+        let mut at = 0;
+        for ((first, second), purities) in blocks(first).zip(blocks(second)).zip(blocks_mut(purities, n)) {
+            for lane in 0..BLOCK {
+                let (a, b) = (first[lane], second[lane]);
+                // Wrapping: behind the last there is anything.
+                let below = a.wrapping_add(b);
+                let both = purity(a, b) + purity(all_first.wrapping_sub(a), all_second.wrapping_sub(b));
+                let is_cut = below >= least && all.wrapping_sub(below) >= least && at + lane < n;
+                let purity = if is_cut { both } else { f32::NEG_INFINITY };
+                purities[lane] = purity;
+                greatest[lane] = if purity > greatest[lane] { purity } else { greatest[lane] };
+            }
+            at += BLOCK;
+        }
+        greatest.iter().fold(f32::NEG_INFINITY, |greatest, &purity| greatest.max(purity))
+    }
+}
+
+#[inline(always)]
+fn blocks(masses: &[u32]) -> impl Iterator<Item = &[u32; BLOCK]> {
+    masses.as_chunks().0.iter()
+}
+
+#[inline(always)]
+fn blocks_mut(purities: &mut [f32], n: usize) -> impl Iterator<Item = &mut [f32; BLOCK]> {
+    purities[..n.next_multiple_of(BLOCK)].as_chunks_mut().0.iter_mut()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use super::cases::CaseSet;
 use super::cells::{Cell, Cells};
 use super::orders::Layout;
-use super::rough::{Rough, RoughLook, Survey};
+use super::rough::{Columns, Rough, RoughLook, Survey};
 use super::rules::WithRules;
 use super::split::{Found, Look, Rule, Sides};
 use super::table::Table;
@@ -24,6 +24,9 @@ use crate::threads::lock;
 
 /// A bit per column, without an allocation where columns are few.
 type Words = SmallVec<[u64; 2]>;
+
+/// Columns with their splits.
+type Added = SmallVec<[(u32, Found); 2]>;
 
 /// What is known of the columns at a case set.
 #[derive(Debug)]
@@ -121,10 +124,10 @@ impl Ranking {
     }
 
     /// Forgets the columns, of those that are allowed and known roughly, that may be the best of them; ascending.
-    fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool) -> Vec<usize> {
+    fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool) -> Columns {
         let allowed = self.rough.iter().filter(|(column, _)| is_allowed(*column));
         let greatest = allowed.map(|(_, gain)| *gain).fold(f32::NEG_INFINITY, f32::max);
-        let mut taken = Vec::new();
+        let mut taken = Columns::new();
         self.rough.retain(|&(column, gain)| {
             let is_taken = is_allowed(column) && gain >= greatest - MARGIN;
             if is_taken {
@@ -282,12 +285,12 @@ impl<I: Impurity> RanksBy<I> {
         let is_allowed = |column: u32| bits::get(allowed, column as usize);
         let end = ranking.places.iter().find(|place| is_allowed(place.column)).filter(|place| place.is_perfect);
         let end = end.map_or(usize::MAX, |place| place.column as usize);
-        let unknown = |ranking: &Ranking| -> Vec<usize> {
+        let unknown = |ranking: &Ranking| -> Columns {
             let before = bits::ones(allowed).take_while(|&column| column < end);
             before.filter(|&column| !bits::get(&ranking.evaluated, column)).collect()
         };
         let mut columns = unknown(ranking);
-        let mut added: Vec<(u32, Found)> = Vec::new();
+        let mut added = Added::new();
         let is_few = ranking.evaluated.len() * 64 <= MANY_COLUMNS && self.sharing(set.0, columns.len()).is_none();
         let mut outcome = Ok(());
         if !columns.is_empty() && is_few && Rough::fits(self.rule(set.0), &self.table, set.1) {
@@ -330,9 +333,9 @@ impl<I: Impurity> RanksBy<I> {
         ranking: &mut Ranking,
         (set, side, _): (&CaseSet, &Side, u64),
         columns: &[usize],
-        added: &mut Vec<(u32, Found)>,
+        added: &mut Added,
         ticker: &mut Ticker,
-    ) -> (Vec<usize>, Result<(), Stop>) {
+    ) -> (Columns, Result<(), Stop>) {
         let rules = (&self.rules[usize::from(set.has_fractions())], &*self.table);
         let (mut outcome, evaluations) = (Ok(()), &mut self.evaluations);
         let mut room = lock(&self.rooms).pop().unwrap_or_default();
@@ -365,7 +368,7 @@ impl<I: Impurity> RanksBy<I> {
         ranking: &mut Ranking,
         set: (&CaseSet, &Side, u64),
         columns: &[usize],
-        added: &mut Vec<(u32, Found)>,
+        added: &mut Added,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
         let mut take = |column: usize, look: Look| {
@@ -438,7 +441,7 @@ impl<I: Impurity> RanksBy<I> {
     }
 
     /// Puts splits where they belong in a ranking.
-    fn place(&self, ranking: &mut Ranking, set: (&CaseSet, &Side, u64), added: Vec<(u32, Found)>) {
+    fn place(&self, ranking: &mut Ranking, set: (&CaseSet, &Side, u64), added: Added) {
         if added.is_empty() {
             return;
         }

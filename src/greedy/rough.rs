@@ -10,8 +10,9 @@ use super::cases::CaseSet;
 use super::cells::Cell;
 use super::split::{Found, Known, Look, Rule, Sides};
 use super::table::{Coded, NONE, Table, Weights};
-use crate::criterion::roughly::{self, MARGIN};
+use crate::criterion::roughly::{self, Cuts, MARGIN, Sets};
 use crate::criterion::{Impurity, Side};
+use crate::simd::{BLOCK, Isa};
 
 /// Masses per code are kept while there are at most this many codes, and so many more for each case.
 const CODES: usize = 1024;
@@ -20,6 +21,7 @@ const CODES_PER_CASE: usize = 128;
 /// Room for the work, kept between sets.
 #[derive(Debug, Default)]
 pub(super) struct Rough {
+    isa: Isa,
     /// Per case of the set: its mass, in the half of its class.
     masses: Vec<u64>,
     /// Masses per code, and a bit for each that came; none of them in between.
@@ -38,6 +40,8 @@ pub(super) struct Rough {
 struct Candidates {
     column: usize,
     gain: f32,
+    /// How many codes came. What follows is longer, to be used again.
+    n: usize,
     codes: Vec<u32>,
     /// Masses of either class.
     masses: [Vec<u32>; 2],
@@ -56,6 +60,9 @@ pub(super) enum RoughLook {
     Unclear,
 }
 
+/// Columns, without an allocation where they are few.
+pub(super) type Columns = SmallVec<[usize; 32]>;
+
 /// What is known of some columns.
 pub(super) struct Survey {
     /// Those that may have a split but for the best: about what they gain per unit of the mass of the set.
@@ -63,7 +70,7 @@ pub(super) struct Survey {
     /// That of greatest gain, as far as was seen, and its split, exactly.
     pub best: Option<(u32, Found)>,
     /// Those that take an exact look, ascending.
-    pub unclear: Vec<usize>,
+    pub unclear: Columns,
 }
 
 /// Masses of two classes in the halves of a word.
@@ -107,7 +114,7 @@ impl Rough {
         mut saw: impl FnMut(usize, &RoughLook),
     ) -> Survey {
         self.enter(table, set);
-        let (mut gains, mut unclear, mut best) = (SmallVec::new(), Vec::new(), None);
+        let (mut gains, mut unclear, mut best) = (SmallVec::new(), Columns::new(), None);
         let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
         for column in columns {
             if !go_on() {
@@ -178,37 +185,24 @@ impl Rough {
         self.collect(coded, set);
         let this = &mut self.this;
         this.column = column;
-        if this.codes.len() <= 1 {
+        if this.n <= 1 {
             return RoughLook::Constant;
         }
-        let [first, second] = &this.masses;
+        let Candidates { n, masses: [first, second], purities, known, .. } = this;
         let split = match coded.ordered {
             true => {
                 // The last set has all cases, and nothing is above it.
-                let n_cuts = first.len() - 1;
-                let (first, second) = (&first[..n_cuts], &second[..n_cuts]);
-                roughly::purities_of_pairs(first, second, this.known, &mut this.purities);
-                let least = rule.min_side();
-                let all = u64::from(this.known[0] + this.known[1]);
-                if least > 1 {
-                    for ((&first, &second), purity) in first.iter().zip(second).zip(&mut this.purities) {
-                        let below = u64::from(first + second);
-                        if below < least || all - below < least {
-                            *purity = f32::NEG_INFINITY;
-                        }
-                    }
-                }
-                greatest(&this.purities)
+                let (n, whole, least) = (*n - 1, *known, rule.min_side().min(u32::MAX.into()) as u32);
+                self.isa.run(Cuts { n, first, second, purities, whole, least })
             }
             false => {
-                let counts = || first.iter().zip(second).map(|(first, second)| u64::from(first + second));
+                let counts = || first.iter().zip(&*second).take(*n).map(|(first, second)| u64::from(first + second));
                 if counts().any(|count| count < rule.min_leaf)
                     || counts().filter(|&count| count >= rule.min_branch).nth(1).is_none()
                 {
                     return RoughLook::NoSplit;
                 }
-                roughly::purities(first, second, &mut this.purities);
-                this.purities.iter().map(|&purity| f64::from(purity)).sum::<f64>() as f32
+                self.isa.run(Sets { n: *n, first, second, purities }) as f32
             }
         };
         if split == f32::NEG_INFINITY {
@@ -226,11 +220,14 @@ impl Rough {
     fn collect(&mut self, coded: &Coded, set: &CaseSet) {
         let codes = coded.codes();
         let (n, n_codes) = (set.cases().len(), coded.n_codes as usize);
-        let Candidates { codes: came, masses: [first, second], known, .. } = &mut self.this;
-        let most = n.min(n_codes) + 2;
-        came.resize(most.max(came.len()), 0);
-        first.resize(most.max(first.len()), 0);
-        second.resize(most.max(second.len()), 0);
+        let Candidates { n: n_came, codes: came, masses: [first, second], known, purities, .. } = &mut self.this;
+        let most = (n.min(n_codes) + 2).next_multiple_of(BLOCK);
+        if came.len() < most {
+            for room in [&mut *came, &mut *first, &mut *second] {
+                room.resize(most, 0);
+            }
+            purities.resize(most, 0.0);
+        }
         let (mut end, mut sum) = (0, 0);
         if n_codes <= CODES_PER_CASE * n + CODES {
             self.sums.resize(self.sums.len().max(n_codes + 1), 0);
@@ -276,10 +273,7 @@ impl Rough {
                 end += 1;
             }
         }
-        came.truncate(end);
-        first.truncate(end);
-        second.truncate(end);
-        *known = halves(sum);
+        (*n_came, *known) = (end, halves(sum));
     }
 
     /// The column of greatest gain among those looked at, and its split, exactly; `Some((_, Err))` if it has to be looked
@@ -291,7 +285,7 @@ impl Rough {
         node: &Side,
         sides: &mut Sides,
     ) -> Option<(usize, Result<Option<Found>, ()>)> {
-        let Candidates { column, gain, codes, masses: [first, second], known, purities } = &self.best;
+        let Candidates { column, gain, n, codes, masses: [first, second], known, purities } = &self.best;
         if *gain == f32::NEG_INFINITY {
             return None;
         }
@@ -307,8 +301,9 @@ impl Rough {
         // Cases weigh the same, so that masses are counts.
         let known = Known { side, count: known_mass, node_mass: node.total };
         if table.columns[*column].ordered {
+            let purities = &purities[..n - 1];
             let least = greatest(purities) - known_mass as f32 * MARGIN;
-            let cuts = (0..purities.len()).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
+            let cuts = (0..n - 1).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
             let cut = |cut: usize| {
                 let below = [first[cut], second[cut]].map(u64::from);
                 [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
@@ -318,7 +313,7 @@ impl Rough {
             return Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(())));
         }
         self.cells.clear();
-        for (&code, (&first, &second)) in codes.iter().zip(first.iter().zip(second)) {
+        for (&code, (&first, &second)) in codes.iter().zip(first.iter().zip(second)).take(*n) {
             let cells = (0..).zip([first, second].map(u64::from)).filter(|&(_, mass)| mass > 0);
             self.cells.extend(cells.map(|(class, mass)| Cell { code, class, mass, count: mass }));
         }

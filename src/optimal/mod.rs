@@ -29,7 +29,6 @@ mod pairs;
 mod plain;
 mod problem;
 mod rebuild;
-mod simd;
 mod start;
 
 use std::collections::BTreeMap;

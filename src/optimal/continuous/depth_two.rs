@@ -9,7 +9,7 @@ use super::interval::Bounds;
 use super::node::{Nodes, Side};
 use super::stump::{Index, Sides};
 use crate::budget::{Stop, Ticker};
-use crate::optimal::simd::Isa;
+use crate::simd::Isa;
 
 /// A bound of an entry's stump, without the penalty.
 pub(super) type Bound = (i64, u32);

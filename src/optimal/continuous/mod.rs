@@ -27,12 +27,12 @@ mod stump;
 use std::collections::BTreeMap;
 
 use super::anytime::{Anytime, Incumbent};
-use super::simd::Isa;
 use super::{Rank, Run};
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 use crate::data::RankedTable;
 use crate::data::binary::{ClassMasses, class_masses};
+use crate::simd::Isa;
 use crate::threads;
 use ground::Ground;
 use root::Root;

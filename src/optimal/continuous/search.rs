@@ -5,7 +5,6 @@ use std::collections::BinaryHeap;
 use smallvec::{SmallVec, smallvec};
 
 use super::super::rebuild::Shape;
-use super::super::simd::Isa;
 use super::depth_two::Stumps;
 use super::ground::Ground;
 use super::interval::{Bounds, Costs, End, Interval, least};
@@ -13,6 +12,7 @@ use super::node::{Nodes, Side};
 use super::stump::Index;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::{shares, usable};
+use crate::simd::Isa;
 
 /// What is asked of a node.
 #[derive(Debug, Clone, Copy)]

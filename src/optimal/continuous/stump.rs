@@ -10,7 +10,7 @@
 //! register; in the end the parts are put together. Within equal ranks of h there is no cut: there *ties* keep the sum
 //! from being looked at.
 
-use super::super::simd::{Instructions, Isa, Kernel, LANES, LaneSums, Lines, Step};
+use crate::simd::{Instructions, Isa, Kernel, LANES, LaneSums, Lines, Step};
 
 /// Numbers of instances and ranks.
 pub(in crate::optimal) trait Index:

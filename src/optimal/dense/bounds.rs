@@ -19,13 +19,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
 use super::pairs::{CountShared, Shape};
 use super::weigh::Sums;
+use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
 #[derive(Debug, Default)]

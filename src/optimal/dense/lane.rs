@@ -1,6 +1,6 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-use super::super::simd::{BLOCK, Instructions, MaskedTile, Tile};
+use crate::simd::{BLOCK, Instructions, MaskedTile, Tile};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".

@@ -2,7 +2,7 @@
 //!
 //! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `pairs` and
 //! `tiles` find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` and `branches`
-//! put them together, and `rebuild` finds the canonical tree. `super::simd` compiles the hot loops for several
+//! put them together, and `rebuild` finds the canonical tree. `crate::simd` compiles the hot loops for several
 //! instruction sets, and `parts` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
@@ -34,10 +34,10 @@ use super::cache::CacheKind;
 use super::plain::PlainSearch;
 use super::problem::{Cases, Mass, Problem};
 use super::rebuild::Shape;
-use super::simd::{BLOCK, Isa};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
+use crate::simd::{BLOCK, Isa};
 use crate::threads::lock;
 pub use instances::Counting;
 pub(super) use instances::Instances;

@@ -4,7 +4,6 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
-use super::super::simd::{BLOCK, Instructions, Isa, Kernel};
 use super::aligned::Aligned;
 use super::instances::Instances;
 use super::lane::Lane;
@@ -13,6 +12,7 @@ use super::table::{Columns, Layout, Rows};
 use super::tiles::Differences;
 use super::weigh::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
+use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// No test, no position.
 pub(super) const NONE: u32 = u32::MAX;

@@ -7,7 +7,6 @@
 
 use std::ops::Range;
 
-use super::super::simd::{BLOCK, Instructions, Kernel, Masked};
 use super::aligned::Aligned;
 use super::instances::Group;
 use super::lane::Lane;
@@ -15,6 +14,7 @@ use super::table::Columns;
 use super::tiles::Extremes;
 use super::weigh::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
+use crate::simd::{BLOCK, Instructions, Kernel, Masked};
 
 /// The sizes that pair counts have in common.
 #[derive(Debug, Clone, Copy)]

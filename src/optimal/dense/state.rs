@@ -7,7 +7,6 @@ use smallvec::SmallVec;
 
 use super::super::cache::Cache;
 use super::super::problem::Problem;
-use super::super::simd::Isa;
 use super::Switches;
 use super::aligned::Aligned;
 use super::bounds::{Grand, Great, Overlaps, RootBounds};
@@ -17,6 +16,7 @@ use super::node::Node;
 use super::pairs::{Singles, Stumps};
 use super::table::{Columns, Layout};
 use crate::budget::Budget;
+use crate::simd::Isa;
 use crate::threads::{held, lock};
 
 /// What happened during a search.

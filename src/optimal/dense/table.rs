@@ -5,8 +5,8 @@
 //! bit b of lane l of a row becomes column `b * lanes + l`, its *position*, so that nothing is ever shuffled: the order of
 //! positions is as good as any. Positions without a test hold a test that nothing passes.
 
-use super::super::simd::{BLOCK, Instructions, Isa, Kernel, Square};
 use super::aligned::Aligned;
+use crate::simd::{BLOCK, Instructions, Isa, Kernel, Square};
 
 /// How tests are laid out in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -37,7 +37,7 @@ impl<L: Lane> Weighed<'_, L> {
     /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that are
     /// `negative` are subtracted.
     #[inline(always)]
-    pub(super) fn sum<P: super::super::simd::Instructions>(
+    pub(super) fn sum<P: crate::simd::Instructions>(
         self,
         columns: &Columns,
         groups: impl Iterator<Item = (usize, bool)>,

@@ -3,10 +3,10 @@
 use std::ops::Add;
 
 /// How many sums run at the same time.
-pub(in crate::optimal) const LANES: usize = 32;
+pub(crate) const LANES: usize = 32;
 
 /// What a sum in one lane is kept in.
-pub(in crate::optimal) trait Step: Copy + Ord + Default + Into<i64> {
+pub(crate) trait Step: Copy + Ord + Default + Into<i64> {
     /// What the sums of all lanes add up in.
     type Total: Copy + Ord + Default + Add<Output = Self::Total> + From<Self> + Into<i64>;
     /// A sum in a lane is at most this, up or down.
@@ -56,28 +56,28 @@ step!(i16, i32, i16::MAX / 2, i16::MAX, saturating_add, saturating_sub, {
 
 /// Steps in lines of [`LANES`], each with a rank.
 #[derive(Clone, Copy)]
-pub(in crate::optimal) struct Lines<'a, R, S> {
-    pub(in crate::optimal) ranks: &'a [[R; LANES]],
-    pub(in crate::optimal) steps: &'a [[S; LANES]],
+pub(crate) struct Lines<'a, R, S> {
+    pub(crate) ranks: &'a [[R; LANES]],
+    pub(crate) steps: &'a [[S; LANES]],
     /// [`Step::TIE`] where the sum is not to be looked at, else 0; not read without `TIES`.
-    pub(in crate::optimal) ties: &'a [[S; LANES]],
+    pub(crate) ties: &'a [[S; LANES]],
     /// Ranks below this are on the left.
-    pub(in crate::optimal) cut: R,
+    pub(crate) cut: R,
 }
 
 /// The sums of each lane after the last line, and the greatest and least of those that were looked at: beyond
 /// [`Step::MOST`] where none was. No sum may be beyond that.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::optimal) struct LaneSums<S> {
-    pub(super) sum: [S; LANES],
-    pub(super) greatest: [S; LANES],
-    pub(super) least: [S; LANES],
+pub(crate) struct LaneSums<S> {
+    pub(crate) sum: [S; LANES],
+    pub(crate) greatest: [S; LANES],
+    pub(crate) least: [S; LANES],
 }
 
 impl<S: Step> LaneSums<S> {
     /// Of no line: nothing was looked at, as if of a tie.
     #[inline(always)]
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         let (zero, tie) = (S::default(), S::TIE);
         LaneSums { sum: [zero; LANES], greatest: [zero.minus(tie); LANES], least: [tie; LANES] }
     }
@@ -93,7 +93,7 @@ impl<S: Step> LaneSums<S> {
 
     /// The greatest and the least sum of all lanes, one after the other; 0, of no step, is one too.
     #[inline(always)]
-    pub(in crate::optimal) fn extremes(&self) -> (i64, i64) {
+    pub(crate) fn extremes(&self) -> (i64, i64) {
         let zero = S::Total::default();
         let mut before = [zero; LANES];
         for lane in 1..LANES {
@@ -112,9 +112,7 @@ impl<S: Step> LaneSums<S> {
 impl<R: Copy + Ord, S: Step> Lines<'_, R, S> {
     /// The sums of either side that is wanted, as every processor can find them.
     #[inline(always)]
-    pub(in crate::optimal) fn portable<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
-        &self,
-    ) -> [LaneSums<S>; 2] {
+    pub(crate) fn portable<const LEFT: bool, const RIGHT: bool, const TIES: bool>(&self) -> [LaneSums<S>; 2] {
         let (mut left, mut right) = (LaneSums::none(), LaneSums::none());
         for ((ranks, steps), ties) in self.ranks.iter().zip(self.steps).zip(self.ties) {
             for lane in 0..LANES {

@@ -60,7 +60,7 @@ impl Sums256 {
 /// # Safety
 /// The processor must have AVX2.
 #[inline(always)]
-pub(super) unsafe fn avx2<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
+pub(crate) unsafe fn avx2<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
     of: &Lines<u16, i16>,
 ) -> [LaneSums<i16>; 2] {
     // SAFETY: the caller has the instructions.
@@ -141,7 +141,7 @@ impl Sums512 {
 /// # Safety
 /// The processor must have AVX-512 with BW.
 #[inline(always)]
-pub(super) unsafe fn avx512<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
+pub(crate) unsafe fn avx512<const LEFT: bool, const RIGHT: bool, const TIES: bool>(
     of: &Lines<u16, i16>,
 ) -> [LaneSums<i16>; 2] {
     // SAFETY: the caller has the instructions.

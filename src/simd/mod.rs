@@ -15,11 +15,11 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_lanes;
 
-pub(super) use lanes::{LANES, LaneSums, Lines, Step};
+pub(crate) use lanes::{LANES, LaneSums, Lines, Step};
 
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
-pub(super) trait Kernel {
+pub(crate) trait Kernel {
     /// What it computes.
     type Output;
     /// Does the work, with the instructions of `P`.
@@ -27,10 +27,10 @@ pub(super) trait Kernel {
 }
 
 /// How many columns are counted at a time.
-pub(super) const BLOCK: usize = 16;
+pub(crate) const BLOCK: usize = 16;
 
 /// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is set.
-pub(in crate::optimal) struct Masked<'a> {
+pub(crate) struct Masked<'a> {
     words: &'a [u32],
     stride: usize,
     n_words: usize,
@@ -40,7 +40,7 @@ pub(in crate::optimal) struct Masked<'a> {
 
 impl<'a> Masked<'a> {
     #[inline(always)]
-    pub(super) fn new(words: &'a [u32], stride: usize, n_words: usize, masks: &'a [u32], step: usize) -> Self {
+    pub(crate) fn new(words: &'a [u32], stride: usize, n_words: usize, masks: &'a [u32], step: usize) -> Self {
         assert!(stride.is_multiple_of(BLOCK) && words.len() == n_words * stride);
         assert!(n_words == 0 || masks.len() > (n_words - 1) * step);
         Masked { words, stride, n_words, masks, step }
@@ -60,31 +60,31 @@ impl<'a> Masked<'a> {
 }
 
 /// 16 lines of 16 numbers.
-pub(in crate::optimal) type Tile<L> = [[L; BLOCK]; BLOCK];
+pub(crate) type Tile<L> = [[L; BLOCK]; BLOCK];
 
 /// 32 words of bits in each of 16 lanes.
-pub(in crate::optimal) type Square = [[u32; BLOCK]; 32];
+pub(crate) type Square = [[u32; BLOCK]; 32];
 
 /// Words that are counted alike.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::optimal) struct WordRun {
+pub(crate) struct WordRun {
     /// The first word, and the one after the last.
-    pub(super) start: usize,
-    pub(super) end: usize,
+    pub(crate) start: usize,
+    pub(crate) end: usize,
     /// Whether to subtract counts.
-    pub(super) negative: bool,
+    pub(crate) negative: bool,
     /// How often to double all that was counted, once these words are.
-    pub(super) doublings: u32,
+    pub(crate) doublings: u32,
 }
 
 /// The columns of a block, word by word, each with 16 masks: what a tile is counted from.
 #[derive(Clone, Copy)]
-pub(in crate::optimal) struct MaskedTile<'a> {
-    pub(super) words: &'a [u32],
-    pub(super) masks: &'a [[u32; BLOCK]],
-    pub(super) stride: usize,
-    pub(super) block: usize,
-    pub(super) runs: &'a [WordRun],
+pub(crate) struct MaskedTile<'a> {
+    pub(crate) words: &'a [u32],
+    pub(crate) masks: &'a [[u32; BLOCK]],
+    pub(crate) stride: usize,
+    pub(crate) block: usize,
+    pub(crate) runs: &'a [WordRun],
 }
 
 impl MaskedTile<'_> {
@@ -102,7 +102,7 @@ impl MaskedTile<'_> {
 }
 
 /// What compilers do not find by themselves.
-pub(in crate::optimal) trait Instructions {
+pub(crate) trait Instructions {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
@@ -170,7 +170,7 @@ pub(in crate::optimal) trait Instructions {
 }
 
 /// Counts of bits as every processor can do them.
-pub(super) struct Portable;
+pub(crate) struct Portable;
 
 impl Instructions for Portable {
     #[inline(always)]
@@ -210,7 +210,13 @@ impl Instructions for Portable {
 
 /// An instruction set that this processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Isa(Set);
+pub(crate) struct Isa(Set);
+
+impl Default for Isa {
+    fn default() -> Self {
+        Isa::best()
+    }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Set {
@@ -226,7 +232,7 @@ enum Set {
 
 impl Isa {
     /// All sets that this processor has, the best last.
-    pub(super) fn all() -> Vec<Isa> {
+    pub(crate) fn all() -> Vec<Isa> {
         let mut sets = vec![Isa(Set::Baseline)];
         #[cfg(target_arch = "x86_64")]
         {
@@ -247,13 +253,13 @@ impl Isa {
     }
 
     /// The best set of this processor.
-    pub(super) fn best() -> Isa {
+    pub(crate) fn best() -> Isa {
         *Isa::all().last().expect("there is always the baseline")
     }
 
     /// Runs a kernel compiled for this set.
     #[inline]
-    pub(super) fn run<K: Kernel>(self, kernel: K) -> K::Output {
+    pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
             Set::Baseline => kernel.run::<Portable>(),
             // SAFETY: `Isa::all` is the only maker of this value, and makes it only if the processor has the features that

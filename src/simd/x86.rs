@@ -36,7 +36,7 @@ unsafe fn sum_of_bytes(bytes: __m256i) -> __m256i {
 }
 
 /// Counts of nibbles by table look-up, added up as bytes for as long as they cannot overflow.
-pub(super) struct ByNibble;
+pub(crate) struct ByNibble;
 
 impl Instructions for ByNibble {
     #[inline(always)]
@@ -180,7 +180,7 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 }
 
 /// Counts of words by the instruction for it.
-pub(super) struct ByWord;
+pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
     #[inline(always)]
