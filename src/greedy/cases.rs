@@ -134,7 +134,7 @@ impl Splitter {
         (column, cut): (usize, &Cut),
         ticker: &mut Ticker,
         wanted: impl Fn(&Part) -> bool,
-    ) -> Result<Vec<Part>, Stop> {
+    ) -> Result<SmallVec<[Part; 2]>, Stop> {
         let (n_branches, k, whole) = (cut.n_branches(), table.n_classes, 1u32 << table.digits);
         self.mark(set, &table.columns[column], cut);
         match set.fractions() {
@@ -170,7 +170,7 @@ impl Splitter {
                 }
             }
         }
-        let mut parts = Vec::with_capacity(n_branches);
+        let mut parts = SmallVec::with_capacity(n_branches);
         for (branch, masses) in self.masses.chunks_exact(k).take(n_branches).enumerate() {
             let partial = self.partial[branch];
             let (count, rows) = (self.counts[branch], self.rows[branch]);

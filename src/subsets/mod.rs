@@ -23,6 +23,7 @@
 
 mod acceptable;
 mod bounds;
+mod deal;
 mod distinct;
 mod elimination;
 mod enumerate;

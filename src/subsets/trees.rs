@@ -10,10 +10,11 @@ use rayon::ThreadPool;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+use super::deal::Deal;
 use super::features::Set;
 use super::graph::{CaseNode, Child, Recent, Split};
 use super::ground::{Ground, Judge};
-use super::held_out::{HeldOut, Way};
+use super::held_out::HeldOut;
 use super::mixture::Mixture;
 use super::pessimistic;
 use crate::budget::{Budget, Stop, Ticker};
@@ -80,6 +81,7 @@ pub(super) struct Forest<'g, S: Set> {
     ground: &'g Ground,
     ranks: Box<dyn Ranks>,
     splitter: Splitter,
+    deal: Deal,
     pub ticker: Ticker<'g>,
     root: Option<Rc<CaseNode<S>>>,
     /// Every case set that may have splits or trees.
@@ -105,6 +107,7 @@ impl<'g, S: Set> Forest<'g, S> {
             ground,
             ranks: rules::with_rules(&table, &ground.params, &ground.costs, ranks),
             splitter: Splitter::default(),
+            deal: Deal::default(),
             ticker: Ticker::new(budget),
             root: None,
             sets: Vec::new(),
@@ -118,7 +121,7 @@ impl<'g, S: Set> Forest<'g, S> {
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
-            _ => Vec::new(),
+            _ => Box::default(),
         };
         let root = Part::all(&table);
         let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
@@ -325,8 +328,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let parts = self.splitter.split(&set.cases, table, (column as usize, &cut), &mut self.ticker, wanted)?;
         let own = coded.has_own(&set.cases);
         let masses = parts.iter().map(|part| mass_value(table, part.masses.iter().sum(), part.whole)).collect();
-        let mut judged: SmallVec<[Vec<u32>; 2]> = parts.iter().map(|_| Vec::new()).collect();
-        let (mut ways, mut spread, mut empty_error) = (None, Vec::new(), 0);
+        let mut deal = std::mem::take(&mut self.deal);
         let mut split = Split {
             column,
             cut,
@@ -340,26 +342,24 @@ impl<'g, S: Set> Forest<'g, S> {
         };
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
-            split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
-            for &case in &set.judged {
-                match held_out.way(&split, case) {
-                    Way::Branch(branch) => judged[branch].push(case),
-                    Way::Empty => empty_error += held_out.error(case, set.label),
-                    Way::Spread => spread.push(case),
-                }
-            }
-            ways = split.ways.take();
+            let ways = held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional);
+            deal.deal(held_out, (&split, &ways), &set.judged, parts.len());
+            split.empty_error = held_out.errors(deal.of(parts.len()), set.label);
+            split.spread = deal.of(parts.len() + 1).into();
+            split.ways = Some(ways);
         }
         let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
-        let children = parts.into_iter().zip(judged).map(|(part, judged)| {
+        let children = parts.into_iter().enumerate().map(|(branch, part)| {
+            let judged = if split.ways.is_some() { deal.of(branch) } else { &[] };
             if self.ranks.is_leaf(&part.masses, part.whole, part.count, depth) {
-                return Child::Leaf(self.leaf(part, &judged, depth));
+                return Child::Leaf(self.leaf(part, judged, depth));
             }
             let ranking = Ranking::part_of(&set.ranking.borrow(), fixed);
-            Child::Set(self.case_node(part, judged, depth, ranking))
+            Child::Set(self.case_node(part, judged.into(), depth, ranking))
         });
         let children = children.collect();
-        let split = Rc::new(Split { children, ways, spread: spread.into(), empty_error, ..split });
+        let split = Rc::new(Split { children, ..split });
+        self.deal = deal;
         self.bytes += split.bytes();
         set.splits.borrow_mut().push(split.clone());
         Ok(split)
@@ -375,7 +375,7 @@ impl<'g, S: Set> Forest<'g, S> {
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
-        let set = Rc::new(self.new_node(part, Vec::new(), depth, Ranking::none()));
+        let set = Rc::new(self.new_node(part, Box::default(), depth, Ranking::none()));
         let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
@@ -386,7 +386,7 @@ impl<'g, S: Set> Forest<'g, S> {
     }
 
     /// A case set that columns may split.
-    fn case_node(&mut self, part: Part, judged: Vec<u32>, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
+    fn case_node(&mut self, part: Part, judged: Box<[u32]>, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
         let node = Rc::new(self.new_node(part, judged, depth, ranking));
         self.case_sets += 1;
         self.bytes += node.bytes();
@@ -394,7 +394,7 @@ impl<'g, S: Set> Forest<'g, S> {
         node
     }
 
-    fn new_node(&self, part: Part, judged: Vec<u32>, depth: u64, ranking: Ranking) -> CaseNode<S> {
+    fn new_node(&self, part: Part, judged: Box<[u32]>, depth: u64, ranking: Ranking) -> CaseNode<S> {
         let (label, leaf_error) = self.leaf_error(&part, &judged);
         CaseNode {
             cases: part.set,
@@ -403,7 +403,7 @@ impl<'g, S: Set> Forest<'g, S> {
             depth,
             whole: part.whole,
             label,
-            judged: judged.into(),
+            judged,
             leaf_error,
             shares: Default::default(),
             ranking: ranking.into(),
