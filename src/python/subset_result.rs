@@ -202,8 +202,9 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// path : list of Removal
 ///     What backward elimination took away, in that order.
 /// stats : dict of str to int
-///     Counters: trees built, parts of the lattice that a bound ruled out (pruned), best splits of a column looked for
-///     (evaluations), case sets made, and how often memory was full (flushes).
+///     Counters: trees built or begun, parts of the lattice that a bound ruled out or, in backward elimination, trees
+///     that were given up (pruned), best splits of a column looked for (evaluations), case sets made, and how often
+///     memory was full (flushes).
 /// seconds : float
 ///     Wall clock.
 #[pyclass(frozen, module = "lattree", name = "SubsetResult")]

@@ -17,7 +17,7 @@ use crate::tree::Tree;
 /// tree is grown on its own, with the same outcome.
 ///
 /// Complexity: O(features^2) trees; by what they share, one is built anew only where the feature taken away last was used
-/// in it.
+/// in it, and only as far as it may be the best.
 ///
 /// # Errors
 /// As [`distinct`](super::distinct()); if there is no search set where one is needed, its schema differs or it has no

@@ -163,9 +163,9 @@ pub struct Removal {
 /// What a search for a subset took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stats {
-    /// Trees built.
+    /// Trees built, or begun.
     pub built: u64,
-    /// Parts of the lattice that a bound ruled out.
+    /// Parts of the lattice that a bound ruled out; in backward elimination, trees that were given up.
     pub pruned: u64,
     /// How often the best split of a column at a case set was looked for.
     pub evaluations: u64,
