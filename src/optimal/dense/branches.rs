@@ -9,7 +9,7 @@ use super::super::problem::{Cases, Mass};
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{Node, Parent};
-use super::pairs::{BestStumps, Counted, Shape, SplitSingles, depth_two_costs};
+use super::pairs::{BestStumps, Shape, SplitSingles, depth_two_costs};
 use super::state::{Ask, AtNode, Cell, Costs, DenseSearch, Inherited, Run, State, read, write};
 use crate::budget::{Stop, Ticker};
 
@@ -201,7 +201,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let least = self.isa.run(BestStumps {
             shape,
             count: (!cell.is_counted).then_some(match cell.is_compact {
-                true => Counted { columns: &cell.columns, weighed: None, set: None },
+                true => node.part(&cell.columns, &cell.picked, &cell.starts),
                 false => node.counted(Some(&cell.set)),
             }),
             pairs: &mut cell.pairs,
@@ -228,7 +228,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 /// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles, about).
 fn pays_to_gather<L: Lane>(node: &Node<L>, picked: u64) -> bool {
     if node.is_weighed() {
-        return false; // masses lie with the rows of the node
+        return true; // whatever is looked at is listed
     }
     let (words, stride) = (node.columns.n_words() as u64, node.layout.stride() as u64);
     let gathered = picked / 32 + node.starts.len() as u64 / 2;

@@ -235,8 +235,14 @@ impl<L: Lane> Node<L> {
     /// What to count of the node: all instances, or a set of them.
     pub(super) fn counted<'a>(&'a self, set: Option<&'a [u32]>) -> Counted<'a, L> {
         let Node { rows, layout, starts, masses, .. } = self;
-        let weighed = Weighed { rows, layout: *layout, starts, masses };
+        let weighed = Weighed { rows, layout: *layout, picked: None, starts, masses };
         Counted { columns: &self.columns, weighed: self.is_weighed().then_some(weighed), set }
+    }
+
+    /// What to count of a part of it that was gathered: these instances, and where groups of them start.
+    pub(super) fn part<'a>(&'a self, columns: &'a Columns, picked: &'a [u32], starts: &'a [usize]) -> Counted<'a, L> {
+        let weighed = self.counted(None).weighed.map(|all| Weighed { picked: Some(picked), starts, ..all });
+        Counted { columns, weighed, set: None }
     }
 
     /// Where what trees of depth two are found from is kept.

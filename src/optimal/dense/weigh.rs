@@ -12,7 +12,9 @@ use super::table::{Columns, Layout};
 pub(super) struct Weighed<'a, L> {
     pub(super) rows: &'a [u32],
     pub(super) layout: Layout,
-    /// Where each group starts, and where the last ends.
+    /// Which instances of the node are counted, if not all.
+    pub(super) picked: Option<&'a [u32]>,
+    /// Where each group of them starts, and where the last ends.
     pub(super) starts: &'a [usize],
     pub(super) masses: &'a [L],
 }
@@ -55,13 +57,14 @@ impl<L: Lane> Weighed<'_, L> {
             let mut end = 0;
             for word in columns.starts[group]..columns.starts[group + 1] {
                 let bits = mask(word) & columns.in_use(word, group, size);
-                if bits != 0 {
-                    let start = self.starts[group] + 32 * (word - columns.starts[group]);
-                    let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
-                    end += P::positions(bits, start as u32, room);
-                }
+                let start = self.starts[group] + 32 * (word - columns.starts[group]);
+                let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
+                end += P::positions(bits, start as u32, room);
             }
-            let picks = &picks[..end];
+            let picks = &mut picks[..end];
+            if let Some(picked) = self.picked {
+                picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
+            }
             match negative {
                 false => self.add::<false>(picks, first, of),
                 true => self.add::<true>(picks, first, of),
