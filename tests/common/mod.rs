@@ -195,9 +195,14 @@ pub fn random_numbers(random: &mut Random) -> Dataset {
         .collect();
     let counts = random.chance(30).then(|| (0..n_rows).map(|_| 1 + random.below(12)).collect::<Vec<u64>>());
     let weights = random.chance(25).then(|| {
-        const PALETTES: [&[f64]; 4] = [&[0.0, 1.0, 2.0], &[0.25, 0.5, 1.5, 300.0], &[0.1, 0.3, 7.7], &[1e5, 3.0, 1.0]];
+        const PALETTES: [&[f64]; 5] =
+            [&[0.0, 1.0, 2.0], &[0.25, 0.5, 1.5, 300.0], &[0.1, 0.3, 7.7], &[1e5, 3.0, 1.0], &[]];
         let palette = random.pick(&PALETTES);
-        (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
+        let weight = |_| match palette.is_empty() {
+            true => (1 + random.below(1 << 40)) as f64 / (1u64 << 38) as f64, // of many digits
+            false => *random.pick(palette),
+        };
+        (0..n_rows).map(weight).collect::<Vec<f64>>()
     });
     let features = (0..n_columns).map(|j| feature(format!("x{j}"), Kind::Continuous(Number::Integer))).collect();
     let target = TargetSchema {
