@@ -20,10 +20,11 @@ use std::ops::Range;
 use smallvec::SmallVec;
 
 use super::aligned::Aligned;
+use super::count::CountShared;
 use super::lane::Lane;
 use super::levels::Levels;
 use super::node::{NONE, Node};
-use super::pairs::{CountShared, Shape};
+use super::pairs::Shape;
 use super::weigh::Sums;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 

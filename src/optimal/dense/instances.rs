@@ -124,10 +124,12 @@ impl Instances {
             Way::Copies(unit) => {
                 self.add_group(channel, unit, entries.iter().map(|entry| (entry.row, entry.mass / unit)), ticker)
             }
-            Way::Planes(unit) => (0..64).try_for_each(|bit| {
-                let of_plane = entries.iter().map(|entry| (entry.row, (entry.mass / unit) >> bit & 1));
-                self.add_group(channel, unit << bit, of_plane, ticker)
-            }),
+            Way::Planes(unit) => {
+                bits_of(entries.iter().fold(0, |any, entry| any | (entry.mass / unit))).try_for_each(|bit| {
+                    let of_plane = entries.iter().map(|entry| (entry.row, (entry.mass / unit) >> bit & 1));
+                    self.add_group(channel, unit << bit, of_plane, ticker)
+                })
+            }
             Way::Values => {
                 let mut order: Vec<&Entry> = entries.iter().collect();
                 order.sort_by_key(|entry| entry.mass);
@@ -270,8 +272,7 @@ impl Way {
         let copies = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.mass / unit));
         let mut of_plane = [0u64; 64];
         for entry in entries {
-            let multiple = entry.mass / unit;
-            (0..64).filter(|bit| multiple >> bit & 1 == 1).for_each(|bit| of_plane[bit] += 1);
+            bits_of(entry.mass / unit).for_each(|bit| of_plane[bit] += 1);
         }
         let mut masses: Vec<u64> = entries.iter().map(|entry| entry.mass).collect();
         masses.sort_unstable();
@@ -287,6 +288,15 @@ impl Way {
     fn weighed(entries: &[Entry], lane: usize) -> usize {
         1 + entries.len() / if lane == 8 { 3 } else { 4 }
     }
+}
+
+/// The bits that are set.
+fn bits_of(mut mass: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let bit = (mass != 0).then(|| mass.trailing_zeros() as usize)?;
+        mass &= mass - 1;
+        Some(bit)
+    })
 }
 
 fn gcd(mut a: u64, mut b: u64) -> u64 {

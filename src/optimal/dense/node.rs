@@ -5,9 +5,10 @@
 //! that are used again.
 
 use super::aligned::Aligned;
+use super::count::{CountPairs, CountRow, Counted};
 use super::instances::Instances;
 use super::lane::Lane;
-use super::pairs::{CountPairs, CountRow, Counted, Shape, Singles};
+use super::pairs::{Shape, Singles};
 use super::table::{Columns, Layout, Rows};
 use super::tiles::Differences;
 use super::weigh::{Sums, Weighed};

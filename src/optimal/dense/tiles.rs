@@ -8,9 +8,10 @@
 //! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
 //! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
 
+use super::count::Counted;
 use super::instances::Group;
 use super::lane::Lane;
-use super::pairs::{BestStumps, Block, Counted, Shape, Singles, Stumps, blocks, smallest};
+use super::pairs::{BestStumps, Block, Shape, Singles, Stumps, blocks, smallest};
 use super::table::Columns;
 use super::weigh::{Sums, Weighed};
 use crate::budget::Stop;

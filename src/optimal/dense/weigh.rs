@@ -6,6 +6,7 @@
 
 use super::lane::Lane;
 use super::table::{Columns, Layout};
+use crate::simd::Instructions;
 
 /// Instances of a node that have a mass each.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl<L: Lane> Weighed<'_, L> {
     /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that are
     /// `negative` are subtracted.
     #[inline(always)]
-    pub(super) fn sum<P: crate::simd::Instructions>(
+    pub(super) fn sum<P: Instructions>(
         self,
         columns: &Columns,
         groups: impl Iterator<Item = (usize, bool)>,
@@ -65,36 +66,29 @@ impl<L: Lane> Weighed<'_, L> {
             if let Some(picked) = self.picked {
                 picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
             }
-            match negative {
-                false => self.add::<false>(picks, first, of),
-                true => self.add::<true>(picks, first, of),
+            // Masses of 64 bytes at a time, or of 32 if they are narrow.
+            match size_of::<L>() {
+                8 => self.add_bits::<8>(picks, negative, first, of),
+                _ => self.add_bits::<16>(picks, negative, first, of),
             }
         }
     }
 
     #[inline(always)]
-    fn add<const NEGATIVE: bool>(self, picks: &[u32], first: usize, of: &mut [L]) {
-        // Masses of 64 bytes at a time, or of 32 if they are narrow.
-        match size_of::<L>() {
-            8 => self.add_bits::<NEGATIVE, 8>(picks, first, of),
-            _ => self.add_bits::<NEGATIVE, 16>(picks, first, of),
-        }
-    }
-
-    #[inline(always)]
-    fn add_bits<const NEGATIVE: bool, const BITS: usize>(self, picks: &[u32], first: usize, of: &mut [L]) {
+    fn add_bits<const BITS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
         match self.layout.lanes {
-            1 => self.add_words::<NEGATIVE, BITS, 1>(picks, first, of),
-            2 => self.add_words::<NEGATIVE, BITS, 2>(picks, first, of),
-            _ => self.add_words::<NEGATIVE, BITS, 4>(picks, first, of),
+            1 => self.add_words::<BITS, 1>(picks, negative, first, of),
+            2 => self.add_words::<BITS, 2>(picks, negative, first, of),
+            _ => self.add_words::<BITS, 4>(picks, negative, first, of),
         }
     }
 
     /// `WORDS` words of the rows at a time, 1, 2 or 4, and `BITS` bits of each.
     #[inline(always)]
-    fn add_words<const NEGATIVE: bool, const BITS: usize, const WORDS: usize>(
+    fn add_words<const BITS: usize, const WORDS: usize>(
         self,
         picks: &[u32],
+        negative: bool,
         first: usize,
         of: &mut [L],
     ) {
@@ -120,7 +114,7 @@ impl<L: Lane> Weighed<'_, L> {
                 for at in 0..BITS.min(per_lane - bit) {
                     let to = of[(bit + at) * lanes + part..].first_chunk_mut::<WORDS>().expect("positions of a row");
                     for (to, sum) in to.iter_mut().zip([a[at], b[at], c[at], d[at]]) {
-                        *to = if NEGATIVE { to.minus(sum) } else { to.plus(sum) };
+                        *to = if negative { to.minus(sum) } else { to.plus(sum) };
                     }
                 }
             }
