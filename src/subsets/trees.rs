@@ -44,6 +44,7 @@ pub(super) struct Subtree<S> {
 }
 
 impl<S: Set> Subtree<S> {
+    /// A leaf, with the features that may split the set.
     fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
         let used = S::empty(64 * ahead.as_ref().len());
         let (split, children) = (None, SmallVec::new());

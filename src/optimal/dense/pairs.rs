@@ -155,6 +155,7 @@ pub(super) struct Stumps<L> {
     pub(super) false_side: Aligned<L>,
     pub(super) extremes: Extremes<L>,
     most: [Aligned<L>; 2],
+    /// What passes a test.
     pub(super) masks: Vec<u32>,
     pub(super) sums: Sums<L>,
 }
