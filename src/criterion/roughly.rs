@@ -112,6 +112,8 @@ fn blocks_mut(purities: &mut [f32], n: usize) -> impl Iterator<Item = &mut [f32;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bits::mix;
+    use crate::simd::Isa;
 
     #[test]
     fn rough_is_near() {
@@ -124,6 +126,39 @@ mod tests {
             for &b in masses.iter().skip(i % 7).step_by(7) {
                 let error = (f64::from(purity(a, b)) - near(a, b)).abs();
                 assert!(error <= f64::from(a + b) * 2f64.powi(-16), "{a} {b}: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn all_sets_of_instructions_agree_with_the_definition() {
+        for n in [1, 2, 15, 16, 17, 40] {
+            let mass = |seed: u64| (mix(seed) >> 40) as u32;
+            let masses: Vec<[u32; 2]> = (0..n).map(|i| [mass(2 * i), mass(2 * i + 1) * u32::from(i % 3 > 0)]).collect();
+            // Behind the last there is anything.
+            let of = |class: usize| {
+                let rest = (0..BLOCK as u64).map(|i| mix(1000 + i) as u32);
+                masses.iter().map(|masses| masses[class]).chain(rest).collect::<Vec<u32>>()
+            };
+            let (n, first, second) = (n as usize, of(0), of(1));
+            let whole = [1 << 26, 1 << 27];
+            for isa in Isa::all() {
+                let mut purities = vec![7.0; n + BLOCK];
+                let sum = isa.run(Sets { n, first: &first, second: &second, purities: &mut purities });
+                let expected: Vec<f32> = masses.iter().map(|&[a, b]| purity(a, b)).collect();
+                assert_eq!(purities[..n], expected);
+                assert_eq!(sum, expected.iter().map(|&purity| f64::from(purity)).sum::<f64>());
+                for least in [0, 1 << 24] {
+                    let purities = &mut purities[..];
+                    let greatest = isa.run(Cuts { n, first: &first, second: &second, purities, whole, least });
+                    let pair = |&[a, b]: &[u32; 2]| match a + b < least {
+                        true => f32::NEG_INFINITY,
+                        false => purity(a, b) + purity(whole[0] - a, whole[1] - b),
+                    };
+                    let expected: Vec<f32> = masses.iter().map(pair).collect();
+                    assert_eq!(purities[..n], expected);
+                    assert_eq!(greatest, expected.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+                }
             }
         }
     }
