@@ -13,7 +13,7 @@ use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
     Thresholds,
 };
-use lattree::optimal::{Board, CacheKind, Order, Outcome, Params, Switches, measure_parts, search};
+use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Switches, measure_parts, search};
 
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
     let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
@@ -98,6 +98,8 @@ fn switches(c: &mut Criterion) {
         ("no_transpositions", Switches { transpositions: false, ..all.clone() }),
         ("no_refined_bound", Switches { refined: false, ..all.clone() }),
         ("no_subtraction", Switches { subtraction: false, ..all.clone() }),
+        ("no_matrices", Switches { matrices: false, ..all.clone() }),
+        ("weighed", Switches { counting: Counting::Weighed, ..all.clone() }),
         ("no_dynamic_order", Switches { dynamic_order: false, ..all.clone() }),
         ("order_as_given", Switches { order: Order::AsGiven, ..all.clone() }),
         ("order_gini", Switches { order: Order::Gini, ..all.clone() }),

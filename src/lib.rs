@@ -35,7 +35,7 @@
 //! # Map
 //!
 //! ```text
-//! python  ->  optimal, greedy  ->  objective, constraint, criterion, threads  ->  data, tree  ->  budget, bits, simd, error
+//! python -> optimal, greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error
 //! ```
 //!
 //! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was

@@ -19,7 +19,7 @@ use crate::objective::Units;
 use crate::tree::Unseen;
 
 /// The code of a level that no tree knows.
-pub(super) const UNSEEN: u32 = NONE - 1;
+const UNSEEN: u32 = NONE - 1;
 /// Errors of all cases together stay below this many units.
 const MOST_UNITS: u64 = 1 << 62;
 
@@ -62,9 +62,9 @@ pub(super) enum Way {
 #[derive(Debug)]
 pub(super) struct Ways {
     /// Codes below it take the first branch, where values are ordered.
-    pub bound: u32,
-    pub missing: Way,
-    pub unseen: Way,
+    bound: u32,
+    missing: Way,
+    unseen: Way,
 }
 
 impl HeldOut {

@@ -343,11 +343,10 @@ impl<'g, S: Set> Forest<'g, S> {
         };
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
-            let ways = held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional);
-            deal.deal(held_out, (&split, &ways), &set.judged, parts.len());
+            split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
+            deal.deal(held_out, &split, &set.judged, parts.len());
             split.empty_error = held_out.errors(deal.of(parts.len()), set.label);
             split.spread = deal.of(parts.len() + 1).into();
-            split.ways = Some(ways);
         }
         let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
         let children = parts.into_iter().enumerate().map(|(branch, part)| {

@@ -70,10 +70,7 @@ pub(super) fn count_row<P: Instructions, L: Lane>(
     for channel in 0..shape.channels {
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
         let groups = shape.of_channel[channel].clone();
-        match counted.weighed {
-            None => count_groups::<P, L>(shape, counted.columns, groups, masks, first, row),
-            Some(weighed) => weigh_groups::<P, L>(weighed, counted.columns, groups, masks, first, row, sums),
-        }
+        add_groups::<P, L>(shape, counted, groups, masks, first, row, sums);
     }
 }
 
@@ -119,8 +116,13 @@ impl<'a, L> Counted<'a, L> {
     /// About how many nanoseconds the pairs of a test take to count and use.
     #[inline(always)]
     pub(super) fn work(self, shape: Shape, g: usize) -> usize {
-        let words = self.columns.n_words() * if self.weighed.is_some() { 16 } else { 1 };
-        (shape.stride - g) * (words + 4 * shape.channels) / BLOCK
+        (shape.stride - g) * (self.words() + 4 * shape.channels) / BLOCK
+    }
+
+    /// How many words there are, or take as long to count as what is weighed.
+    #[inline(always)]
+    pub(super) fn words(self) -> usize {
+        self.columns.n_words() * if self.weighed.is_some() { 16 } else { 1 }
     }
 
     /// The instances that pass g. `buffer` is as long as there are words.
@@ -136,6 +138,26 @@ impl<'a, L> Counted<'a, L> {
         }
         Masks { words: buffer, step: 1 }
     }
+}
+
+/// Adds up the masses of the instances of some groups that `masks` has set.
+#[inline(always)]
+fn add_groups<P: Instructions, L: Lane>(
+    shape: Shape,
+    counted: Counted<L>,
+    groups: Range<usize>,
+    masks: Masks,
+    first: usize,
+    row: Lanes<L>,
+    sums: &mut Sums<L>,
+) {
+    let Some(weighed) = counted.weighed else {
+        return count_groups::<P, L>(shape, counted.columns, groups, masks, first, row);
+    };
+    let groups = groups.map(|group| (group, false));
+    weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
+    let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
+    to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
 }
 
 /// Counts the instances of some groups that `masks` has set.
@@ -189,23 +211,6 @@ fn count_groups<P: Instructions, L: Lane>(
     }
 }
 
-/// Adds up the masses of the instances of some groups that `masks` has set.
-#[inline(always)]
-fn weigh_groups<P: Instructions, L: Lane>(
-    weighed: Weighed<L>,
-    columns: &Columns,
-    groups: Range<usize>,
-    masks: Masks,
-    first: usize,
-    row: Lanes<L>,
-    sums: &mut Sums<L>,
-) {
-    let groups = groups.map(|group| (group, false));
-    weighed.sum::<P>(columns, groups, |word| masks.at(word), first * BLOCK, sums);
-    let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
-    to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
-}
-
 /// Counts, per position, the mass that a set of instances (a bit each) shares with a column, over all classes.
 pub(super) struct CountShared<'a, L> {
     pub(super) shape: Shape<'a>,
@@ -224,13 +229,10 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
             [ref only] => only.clone(),
             [] => 0..0,
         };
-        let CountShared { shape, counted: Counted { columns, weighed, set }, shared, sums } = self;
+        let CountShared { shape, counted, shared, sums } = self;
         let row = Lanes { blocks: shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
-        let masks = Masks { words: set.unwrap_or_default(), step: 1 };
-        match weighed {
-            None => count_groups::<P, L>(shape, columns, groups, masks, 0, row),
-            Some(weighed) => weigh_groups::<P, L>(weighed, columns, groups, masks, 0, row, sums),
-        }
+        let masks = Masks { words: counted.set.unwrap_or_default(), step: 1 };
+        add_groups::<P, L>(shape, counted, groups, masks, 0, row, sums);
     }
 }
 

@@ -1,9 +1,9 @@
 //! The fast search: all pair counts of a node in a matrix, counted sixteen columns at a time.
 //!
 //! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `count` and
-//! `weigh` add up what passes two tests, `pairs` and `tiles` find trees of depth two, `bounds` learns from solved roots what others cannot undercut, `search` and `branches`
-//! put them together, and `rebuild` finds the canonical tree. `crate::simd` compiles the hot loops for several
-//! instruction sets, and `parts` has them measured.
+//! `weigh` add up what passes two tests, `pairs` and `tiles` find trees of depth two, `bounds` learns from solved roots
+//! what others cannot undercut, `search` and `branches` put them together, and `rebuild` finds the canonical tree.
+//! `crate::simd` compiles the hot loops for several instruction sets, and `parts` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]

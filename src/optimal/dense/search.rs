@@ -206,7 +206,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// About how many nanoseconds lie below a node.
     fn work(&self, run: &Run<L>) -> u64 {
-        let words = run.node.columns.n_words() as u64 * if run.node.is_weighed() { 16 } else { 1 };
+        let words = run.node.counted(None).words() as u64;
         let tests = run.node.live.len() as u64;
         let cell = (words + 8 * self.instances.channels as u64) * tests * tests / 32;
         (2..run.ask.depth).fold(cell / 4, |work, _| work.saturating_mul(tests))

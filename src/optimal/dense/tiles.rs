@@ -105,7 +105,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
             if enough.is_some_and(|enough| least <= enough) {
                 break;
             }
-            let words = n_words * if count.is_some_and(|counted| counted.weighed.is_some()) { 16 } else { 1 };
+            let words = count.map_or(0, Counted::words);
             ticker.tick(rows.len() * (n_blocks - i) * (words + 4))?;
         }
         Ok(least)
