@@ -130,3 +130,81 @@ fn add_where<L: Lane, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L
     }
     sums
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix;
+    use crate::simd::{Isa, Kernel};
+
+    struct Sum<'a, 'b, L> {
+        weighed: Weighed<'a, L>,
+        columns: &'a Columns,
+        masks: &'a [u32],
+        first: usize,
+        sums: &'b mut Sums<L>,
+    }
+
+    impl<L: Lane> Kernel for Sum<'_, '_, L> {
+        type Output = ();
+
+        #[inline(always)]
+        fn run<P: Instructions>(self) {
+            let Sum { weighed, columns, masks, first, sums } = self;
+            weighed.sum::<P>(columns, [(0, false), (1, true)].into_iter(), |word| masks[word], first, sums);
+        }
+    }
+
+    fn check<L: Lane>(most: u64) {
+        let total = 200usize;
+        let masses: Vec<L> = (0..total).map(|row| L::of(mix(9_000 + row as u64) % most)).collect();
+        for n_tests in [1, 5, 32, 33, 64, 65, 100, 129, 257, 513, 700] {
+            let layout = Layout::new(n_tests);
+            let passes = |row: usize, test: usize| mix((row * 7919 + test) as u64).is_multiple_of(3);
+            let mut rows = vec![0u32; total * layout.lanes];
+            for (row, test) in (0..total).flat_map(|row| (0..n_tests).map(move |test| (row, test))) {
+                let (lane, bit) = layout.place(test);
+                rows[row * layout.lanes + lane as usize] |= u32::from(passes(row, test)) << bit;
+            }
+            for sizes in [[0usize, 1], [33, 0], [100, 64], [31, 90]] {
+                let starts = [0, sizes[0], sizes[0] + sizes[1]];
+                let picked: Vec<u32> = (0..starts[2]).map(|i| (i * 13 % total) as u32).collect();
+                for isa in Isa::all() {
+                    let mut columns = Columns::default();
+                    columns.gather(isa, &rows, layout, &picked, &starts);
+                    // Beyond the last instance of a group too.
+                    let masks: Vec<u32> = (0..columns.n_words()).map(|word| mix(word as u64) as u32).collect();
+                    let weighed =
+                        Weighed { rows: &rows, layout, picked: Some(&picked), starts: &starts, masses: &masses };
+                    let first = if n_tests > 64 { 48 } else { 0 };
+                    // Left over from another node.
+                    let mut sums = Sums { picks: vec![7; 50], of: vec![L::MAX; 3000] };
+                    isa.run(Sum { weighed, columns: &columns, masks: &masks, first, sums: &mut sums });
+                    for (test, position) in (0..n_tests).map(|test| (test, layout.position(test))) {
+                        if position < first {
+                            continue;
+                        }
+                        let mut expected = L::default();
+                        for (at, &row) in picked.iter().enumerate() {
+                            let group = usize::from(at >= starts[1]);
+                            let word = columns.starts[group] + (at - starts[group]) / 32;
+                            let is_set = masks[word] >> ((at - starts[group]) % 32) & 1 == 1;
+                            if is_set && passes(row as usize, test) {
+                                let mass = masses[row as usize];
+                                expected = if group == 0 { expected.plus(mass) } else { expected.minus(mass) };
+                            }
+                        }
+                        assert!(sums.of[position] == expected, "{isa:?}, {n_tests} tests, test {test}, {sizes:?}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn all_sets_of_instructions_weigh_as_defined() {
+        check::<u16>(1 << 7);
+        check::<u32>(1 << 20);
+        check::<u64>(1 << 52);
+    }
+}
