@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::split::Cut;
-use super::table::{Coded, NONE, Table};
+use super::table::{Coded, NONE, Table, Weights};
 use crate::budget::{Stop, Ticker};
 
 /// Mass per class, without an allocation for two.
@@ -24,7 +24,8 @@ impl CaseSet {
     }
 
     fn parts(cases: &[u32], fractions: &[u32]) -> Self {
-        CaseSet { n: cases.len() as u32, words: [cases, fractions].concat().into() }
+        let words = if fractions.is_empty() { cases.into() } else { [cases, fractions].concat().into() };
+        CaseSet { n: cases.len() as u32, words }
     }
 
     /// The whole table.
@@ -109,15 +110,21 @@ pub(crate) struct Splitter {
     branch_of: Vec<u32>,
     /// Per case of the set: its branch; one more than the last without a value.
     branches: Vec<u32>,
-    /// Per branch and class: masses; per branch: how many cases and rows, whether some are not whole.
+    /// Per branch and class: masses; per branch: how many cases and rows.
     masses: Vec<u64>,
     counts: Vec<u64>,
-    rows: Vec<usize>,
-    partial: Vec<bool>,
+    rows: Vec<Rows>,
     /// Where the next case of each branch comes to lie among all.
     ends: Vec<usize>,
     cases: Vec<u32>,
     fractions: Vec<u32>,
+}
+
+/// How many rows, and of how many only a part.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rows {
+    all: u32,
+    partial: u32,
 }
 
 impl Splitter {
@@ -135,57 +142,41 @@ impl Splitter {
         ticker: &mut Ticker,
         wanted: impl Fn(&Part) -> bool,
     ) -> Result<SmallVec<[Part; 2]>, Stop> {
-        let (n_branches, k, whole) = (cut.n_branches(), table.n_classes, 1u32 << table.digits);
+        let (n_branches, k) = (cut.n_branches(), table.n_classes);
         self.mark(set, &table.columns[column], cut);
-        match set.fractions() {
-            None => self.add_up(set, table, n_branches, |_| 1),
-            Some(fractions) => self.add_up(set, table, n_branches, |place| fractions[place]),
-        }
-        let missing = self.rows[n_branches];
+        self.add_up(set, table, n_branches);
+        let missing = self.rows[n_branches].all as usize;
         // What the parts of cases take, at most.
         if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
             return Err(Stop::Memory);
         }
-        let fraction = |place: usize| set.fractions().map_or(whole, |fractions| fractions[place]);
         let mut shares = Shares::default();
         if missing > 0 {
+            ticker.tick(missing * n_branches)?;
             let masses = self.masses.chunks_exact(k).take(n_branches).map(|masses| masses.iter().sum());
             shares = Shares::new(masses.collect());
-            if !set.has_fractions() {
-                self.masses.iter_mut().chain(&mut self.counts).for_each(|mass| *mass <<= table.digits);
-            }
-            for (place, &case) in set.cases().iter().enumerate() {
-                if self.branches[place] as usize == n_branches {
-                    ticker.tick(n_branches)?;
-                    let class = table.classes[case as usize] as usize;
-                    let (mass, count) = (table.mass(case), table.count(case));
-                    for (branch, &share) in
-                        shares.of(fraction(place)).iter().enumerate().filter(|(_, share)| **share > 0)
-                    {
-                        self.masses[branch * k + class] += mass * u64::from(share);
-                        self.counts[branch] += count * u64::from(share);
-                        self.rows[branch] += 1;
-                        self.partial[branch] |= share < whole;
-                    }
+            self.add_up_shares(set, table, n_branches, &mut shares);
+        }
+        let parts = self.masses.chunks_exact(k).zip(&self.counts).zip(&self.rows).take(n_branches);
+        let mut parts: SmallVec<[Part; 2]> = parts
+            .map(|((masses, &count), rows)| {
+                let whole = rows.partial == 0;
+                let mut part =
+                    Part { masses: masses.into(), count, rows: rows.all as usize, whole, set: CaseSet::default() };
+                // Where no part of a case came, all are whole again.
+                if whole && (missing > 0 || set.has_fractions()) {
+                    part.scale(|mass| mass >> table.digits);
                 }
-            }
-        }
-        let mut parts = SmallVec::with_capacity(n_branches);
-        for (branch, masses) in self.masses.chunks_exact(k).take(n_branches).enumerate() {
-            let partial = self.partial[branch];
-            let (count, rows) = (self.counts[branch], self.rows[branch]);
-            let mut part = Part { masses: masses.into(), count, rows, whole: !partial, set: CaseSet::default() };
-            // Where no part of a case came, all are whole again.
-            if part.whole && (missing > 0 || set.has_fractions()) {
-                part.scale(|mass| mass >> table.digits);
-            }
-            parts.push(part);
-        }
-        if parts.iter().any(&wanted) {
-            self.deal(set, n_branches, fraction, &mut shares);
+                part
+            })
+            .collect();
+        let wanted: SmallVec<[bool; 8]> = parts.iter().map(wanted).collect();
+        if wanted.contains(&true) {
+            self.deal(set, 1 << table.digits, &wanted, &mut shares);
             let mut first = 0;
-            for (part, &end) in parts.iter_mut().zip(&self.ends) {
-                if wanted(part) {
+            for (part, wanted) in parts.iter_mut().zip(wanted) {
+                let end = first + part.rows;
+                if wanted {
                     let fractions = if part.whole { &[] } else { &self.fractions[first..end] };
                     part.set = CaseSet::parts(&self.cases[first..end], fractions);
                 }
@@ -223,47 +214,124 @@ impl Splitter {
         }
     }
 
-    /// Sums of the cases with a value by branch, in units of whole cases or of parts, as the set is.
-    fn add_up(&mut self, set: &CaseSet, table: &Table, n_branches: usize, fraction: impl Fn(usize) -> u32) {
-        let (k, whole) = (table.n_classes, 1u32 << table.digits);
-        let Splitter { branches, masses, counts, rows, partial, .. } = self;
+    /// Sums of the cases with a value by branch, in units of whole cases or of parts, as the set is; and those without one.
+    fn add_up(&mut self, set: &CaseSet, table: &Table, n_branches: usize) {
+        let k = table.n_classes;
+        let Splitter { branches, masses, counts, rows, .. } = self;
         masses.clear();
         masses.resize((n_branches + 1) * k, 0);
-        rows.clear();
-        rows.resize(n_branches + 1, 0);
-        partial.clear();
-        partial.resize(n_branches + 1, false);
         counts.clear();
-        counts.resize(n_branches + 1, 0);
-        let is_part = set.has_fractions();
-        for (place, (&case, &branch)) in set.cases().iter().zip(&*branches).enumerate() {
-            let (branch, fraction) = (branch as usize, fraction(place));
-            masses[branch * k + table.classes[case as usize] as usize] += table.mass(case) * u64::from(fraction);
-            counts[branch] += table.count(case) * u64::from(fraction);
-            rows[branch] += 1;
-            partial[branch] |= is_part && fraction < whole;
+        rows.clear();
+        rows.resize(n_branches + 1, Rows::default());
+        let places = set.cases().iter().zip(&*branches).map(|(&case, &branch)| {
+            let branch = branch as usize;
+            (case, branch, branch * k + table.classes[case as usize] as usize)
+        });
+        let of_branch = |masses: &[u64]| masses.iter().sum::<u64>();
+        match (&table.weights, set.fractions()) {
+            (Weights::Unit, None) => {
+                places.for_each(|(.., place)| masses[place] += 1);
+                counts.extend(masses.chunks_exact(k).map(of_branch));
+                rows.iter_mut().zip(&*counts).for_each(|(rows, &count)| rows.all = count as u32);
+            }
+            (Weights::Unit, Some(fractions)) => {
+                for ((_, branch, place), &fraction) in places.zip(fractions) {
+                    masses[place] += u64::from(fraction);
+                    rows[branch].all += 1;
+                    rows[branch].partial += u32::from(fraction < 1 << table.digits);
+                }
+                counts.extend(masses.chunks_exact(k).map(of_branch));
+            }
+            (_, fractions) => {
+                counts.resize(n_branches + 1, 0);
+                for (at, (case, branch, place)) in places.enumerate() {
+                    let fraction = fractions.map_or(1, |fractions| fractions[at]);
+                    masses[place] += table.mass(case) * u64::from(fraction);
+                    counts[branch] += table.count(case) * u64::from(fraction);
+                    rows[branch].all += 1;
+                    rows[branch].partial += u32::from(fractions.is_some() && fraction < 1 << table.digits);
+                }
+            }
         }
     }
 
-    /// Puts the cases of each branch, and their fractions, next to each other.
-    fn deal(&mut self, set: &CaseSet, n_branches: usize, fraction: impl Fn(usize) -> u32, shares: &mut Shares) {
+    /// Adds the shares of cases without a value, and turns sums into units of parts.
+    fn add_up_shares(&mut self, set: &CaseSet, table: &Table, n_branches: usize, shares: &mut Shares) {
+        let (k, whole) = (table.n_classes, 1u32 << table.digits);
+        let Splitter { branches, masses, counts, rows, .. } = self;
+        if !set.has_fractions() {
+            masses.iter_mut().chain(&mut *counts).for_each(|mass| *mass <<= table.digits);
+        }
+        // Those of one fraction have the same shares: they are added together.
+        let none = n_branches as u32;
+        let mut left = (0..set.cases().len()).filter(|&place| branches[place] == none).peekable();
+        let fraction = |place: usize| set.fractions().map_or(whole, |fractions| fractions[place]);
+        let mut alike: SmallVec<[u64; 8]> = SmallVec::new();
+        while let Some(&first) = left.peek() {
+            let of = fraction(first);
+            let (mut count, mut n) = (0, 0);
+            alike.clear();
+            alike.resize(k, 0);
+            while let Some(place) = left.next_if(|&place| fraction(place) == of) {
+                let case = set.cases()[place];
+                alike[table.classes[case as usize] as usize] += table.mass(case);
+                count += table.count(case);
+                n += 1;
+            }
+            for (branch, &share) in shares.of(of).iter().enumerate().filter(|(_, share)| **share > 0) {
+                let of_branch = &mut masses[branch * k..][..k];
+                of_branch.iter_mut().zip(&alike).for_each(|(sum, mass)| *sum += mass * u64::from(share));
+                counts[branch] += count * u64::from(share);
+                rows[branch].all += n;
+                rows[branch].partial += if share < whole { n } else { 0 };
+            }
+        }
+    }
+
+    /// Puts the cases of each branch, and their fractions, next to each other; cases without a value only where they are
+    /// `wanted`.
+    fn deal(&mut self, set: &CaseSet, whole: u32, wanted: &[bool], shares: &mut Shares) {
         let Splitter { branches, rows, ends, cases, fractions, .. } = self;
-        ends.clear();
-        ends.extend(rows[..n_branches].iter().scan(0, |end, rows| Some(std::mem::replace(end, *end + rows))));
-        let n = rows[..n_branches].iter().sum::<usize>();
+        let n_branches = wanted.len();
+        let missing = rows[n_branches].all;
+        let rows = rows[..n_branches].iter().map(|rows| rows.all as usize);
+        let n = rows.clone().sum::<usize>();
         cases.resize(n.max(cases.len()), 0);
         fractions.resize(n.max(fractions.len()), 0);
+        ends.clear();
+        ends.extend(rows.scan(0, |end, rows| Some(std::mem::replace(end, *end + rows))));
+        let all = set.cases().iter().zip(&*branches);
+        if let ([left, right], 0) = (&mut ends[..], missing) {
+            // Which of two branches a case takes is hard to guess: both ends are kept at hand instead.
+            let (mut left, mut right) = (*left, *right);
+            let mut next = |branch: u32| {
+                let at = if branch == 0 { left } else { right };
+                left += usize::from(branch == 0);
+                right += usize::from(branch != 0);
+                at
+            };
+            match set.fractions() {
+                None => all.for_each(|(&case, &branch)| cases[next(branch)] = case),
+                Some(parts) => all.zip(parts).for_each(|((&case, &branch), &fraction)| {
+                    let at = next(branch);
+                    (cases[at], fractions[at]) = (case, fraction);
+                }),
+            }
+            return;
+        }
         let mut put = |branch: usize, case: u32, fraction: u32| {
             let end = &mut ends[branch];
             (cases[*end], fractions[*end]) = (case, fraction);
             *end += 1;
         };
-        for (place, (&case, &branch)) in set.cases().iter().zip(&*branches).enumerate() {
+        for (place, (&case, &branch)) in all.enumerate() {
+            let fraction = set.fractions().map_or(whole, |fractions| fractions[place]);
             match branch as usize {
-                branch if branch < n_branches => put(branch, case, fraction(place)),
+                branch if branch < n_branches => put(branch, case, fraction),
                 _ => {
-                    let shares = shares.of(fraction(place)).iter().enumerate().filter(|(_, share)| **share > 0);
-                    shares.for_each(|(branch, &share)| put(branch, case, share));
+                    let shares = shares.of(fraction).iter().zip(wanted).enumerate();
+                    let shares = shares.filter(|(_, (share, wanted))| **share > 0 && **wanted);
+                    shares.for_each(|(branch, (&share, _))| put(branch, case, share));
                 }
             }
         }

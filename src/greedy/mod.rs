@@ -37,6 +37,7 @@
 pub(crate) mod cases;
 pub(crate) mod cells;
 pub(crate) mod finish;
+pub(crate) mod grid;
 pub(crate) mod growth;
 pub(crate) mod mean;
 pub(crate) mod nominal;

@@ -352,7 +352,6 @@ impl<I: Impurity> RanksBy<I> {
                 bits::set(&mut ranking.constant, column);
             }
         };
-        let columns = columns.iter().copied();
         let Survey { gains, best, unclear } = self.rough.survey(rules, (set, side), columns, &mut room.1, go_on, saw);
         lock(&self.rooms).push(room);
         unclear.iter().for_each(|&column| bits::clear(&mut ranking.evaluated, column));

@@ -8,8 +8,9 @@ use smallvec::SmallVec;
 use super::NominalSplits;
 use super::cases::CaseSet;
 use super::cells::Cell;
+use super::grid::{Take, Tally};
 use super::split::{Found, Known, Look, Rule, Sides};
-use super::table::{Coded, NONE, Table, Weights};
+use super::table::{NONE, Table, Weights};
 use crate::criterion::roughly::{self, Cuts, MARGIN, Sets};
 use crate::criterion::{Impurity, Side};
 use crate::simd::{BLOCK, Isa};
@@ -24,7 +25,9 @@ pub(super) struct Rough {
     isa: Isa,
     /// Per case of the set: its mass, in the half of its class.
     masses: Vec<u64>,
-    /// Masses per code, and a bit for each that came; none of them in between.
+    /// Of columns that are narrow.
+    tally: Tally,
+    /// Of the others: masses per code, and a bit for each that came; none of them in between.
     sums: Vec<u64>,
     is_there: Vec<u64>,
     /// Codes and places in the set.
@@ -108,15 +111,17 @@ impl Rough {
         &mut self,
         (rule, table): (&Rule<I>, &Table),
         (set, side): (&CaseSet, &Side),
-        columns: impl Iterator<Item = usize>,
+        columns: &[usize],
         sides: &mut Sides,
         mut go_on: impl FnMut() -> bool,
         mut saw: impl FnMut(usize, &RoughLook),
     ) -> Survey {
         self.enter(table, set);
+        let grid = table.grid();
+        self.tally.add_up(grid, set, &self.masses, columns.iter().filter_map(|&column| grid.span(column)));
         let (mut gains, mut unclear, mut best) = (SmallVec::new(), Columns::new(), None);
         let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
-        for column in columns {
+        for &column in columns {
             if !go_on() {
                 break;
             }
@@ -160,6 +165,7 @@ impl Rough {
         sides: &mut Sides,
     ) -> Option<Look> {
         self.best.gain = f32::NEG_INFINITY;
+        self.tally.add_up(table.grid(), set, &self.masses, table.grid().span(column).into_iter());
         match self.look(rule, table, column, (set, side.total)) {
             RoughLook::Constant => Some(Look::Constant),
             RoughLook::NoSplit => Some(Look::NoSplit),
@@ -168,7 +174,7 @@ impl Rough {
         }
     }
 
-    /// Looks at a column of the set entered, which is of that mass.
+    /// Looks at a column of the set entered, which is of that mass; it is added up if it is narrow.
     ///
     /// Complexity: O(cases + codes), or O(cases log cases) where codes are many.
     fn look<I: Impurity>(
@@ -182,7 +188,7 @@ impl Rough {
         if !coded.ordered && rule.nominal != NominalSplits::Multiway {
             return RoughLook::Unclear;
         }
-        self.collect(coded, set);
+        self.collect(table, column, set);
         let this = &mut self.this;
         this.column = column;
         if this.n <= 1 {
@@ -217,8 +223,8 @@ impl Rough {
     }
 
     /// The codes that come in a set, ascending, and their masses; if the column is ordered, those up to each code.
-    fn collect(&mut self, coded: &Coded, set: &CaseSet) {
-        let codes = coded.codes();
+    fn collect(&mut self, table: &Table, column: usize, set: &CaseSet) {
+        let coded = &table.columns[column];
         let (n, n_codes) = (set.cases().len(), coded.n_codes as usize);
         let Candidates { n: n_came, codes: came, masses: [first, second], known, purities, .. } = &mut self.this;
         let most = (n.min(n_codes) + 2).next_multiple_of(BLOCK);
@@ -228,6 +234,14 @@ impl Rough {
             }
             purities.resize(most, 0.0);
         }
+        if let Some(span) = table.grid().span(column) {
+            let (codes, masses) = (&mut came[..], [&mut first[..], &mut second[..]]);
+            let take = Take { sums: self.tally.of(span), is_ordered: coded.ordered, codes, masses };
+            let (end, sum) = self.isa.run(take);
+            (*n_came, *known) = (end, halves(sum));
+            return;
+        }
+        let codes = coded.codes();
         let (mut end, mut sum) = (0, 0);
         if n_codes <= CODES_PER_CASE * n + CODES {
             self.sums.resize(self.sums.len().max(n_codes + 1), 0);

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 
 use super::cases::CaseSet;
+use super::grid::Grid;
 use super::orders::{Entry, Layout};
 use super::split::Cut;
 use super::{ClassWeight, Missing, Params, mean};
@@ -155,6 +156,7 @@ pub(crate) struct Table {
     pub digits: u32,
     /// The mass of all cases, in units.
     pub total: u64,
+    grid: OnceLock<Grid>,
 }
 
 impl Table {
@@ -202,7 +204,13 @@ impl Table {
             weights,
             units,
             total,
+            grid: OnceLock::new(),
         }))
+    }
+
+    /// Codes of narrow columns, case by case; made when it is asked for.
+    pub fn grid(&self) -> &Grid {
+        self.grid.get_or_init(|| Grid::new(&self.columns, self.n_cases))
     }
 
     /// The mass of a whole case.

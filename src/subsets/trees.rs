@@ -128,7 +128,10 @@ impl<'g, S: Set> Forest<'g, S> {
         let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
         forest.root = Some(match is_leaf {
             // No column can split it, so none is looked at.
-            true => Rc::new(forest.new_node(root, judged, 0, Ranking::none())),
+            true => {
+                let leaf = forest.leaf_error(&root, &judged);
+                Rc::new(forest.new_node(root, judged, leaf, 0, Ranking::none()))
+            }
             false => forest.case_node(root, judged, 0, Ranking::empty(table.columns.len())),
         });
         forest
@@ -351,7 +354,8 @@ impl<'g, S: Set> Forest<'g, S> {
         let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
         let children = parts.into_iter().enumerate().map(|(branch, part)| {
             let judged = if split.ways.is_some() { deal.of(branch) } else { &[] };
-            if self.ranks.is_leaf(&part.masses, part.whole, part.count, depth) {
+            // Only what may be split was wanted.
+            if part.set.cases().is_empty() {
                 return Child::Leaf(self.leaf(part, judged, depth));
             }
             let ranking = Ranking::part_of(&set.ranking.borrow(), fixed);
@@ -370,12 +374,12 @@ impl<'g, S: Set> Forest<'g, S> {
     fn leaf(&mut self, part: Part, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
         let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
         let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
-        let (_, error) = self.leaf_error(&part, judged);
+        let (label, error) = self.leaf_error(&part, judged);
         let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic);
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
-        let set = Rc::new(self.new_node(part, Box::default(), depth, Ranking::none()));
+        let set = Rc::new(self.new_node(part, Box::default(), (label, error), depth, Ranking::none()));
         let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
@@ -387,15 +391,22 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// A case set that columns may split.
     fn case_node(&mut self, part: Part, judged: Box<[u32]>, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
-        let node = Rc::new(self.new_node(part, judged, depth, ranking));
+        let leaf = self.leaf_error(&part, &judged);
+        let node = Rc::new(self.new_node(part, judged, leaf, depth, ranking));
         self.case_sets += 1;
         self.bytes += node.bytes();
         self.sets.push(node.clone());
         node
     }
 
-    fn new_node(&self, part: Part, judged: Box<[u32]>, depth: u64, ranking: Ranking) -> CaseNode<S> {
-        let (label, leaf_error) = self.leaf_error(&part, &judged);
+    fn new_node(
+        &self,
+        part: Part,
+        judged: Box<[u32]>,
+        (label, leaf_error): (u32, u64),
+        depth: u64,
+        ranking: Ranking,
+    ) -> CaseNode<S> {
         CaseNode {
             cases: part.set,
             masses: part.masses,
