@@ -142,10 +142,21 @@ impl Elimination<'_> {
             let mut best = unused.map(|feature| (tree.error, feature));
             // The error and the feature to be below.
             let mut bar = (tree.error, if unused.is_some() { 0 } else { usize::MAX });
+            // From the tree of a step before or from that of the last one, whichever keeps more.
             let bound = |feature: usize| {
-                let from_tree = || Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
-                let without = without[feature].get_or_insert_with(from_tree);
-                (without.estimate, Reverse(kept_error(&without.tree, &without.taken)), feature)
+                let taken = S::of(n, &[feature]);
+                let kept = kept_error(&tree, &taken);
+                let before = without[feature].take().map(|before| (kept_error(&before.tree, &before.taken), before));
+                let (kept, start) = match before {
+                    Some((more, before)) if more >= kept || before.is_built() => (more, before),
+                    before => {
+                        let estimate = before.map_or(tree.error, |(_, before)| before.estimate);
+                        (kept, Without { tree: tree.clone(), estimate, taken })
+                    }
+                };
+                let estimate = start.estimate;
+                without[feature] = Some(start);
+                (estimate, Reverse(kept), feature)
             };
             // Those that promise the least errors first: so others are given up soon.
             let mut candidates: Vec<_> = tree.used.minus(&required).list().into_iter().map(bound).collect();
