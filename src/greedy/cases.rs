@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::split::Cut;
-use super::table::{Coded, NONE, Table, Weights};
+use super::table::{NONE, Table, Weights};
 use crate::budget::{Stop, Ticker};
 
 /// Mass per class, without an allocation for two.
@@ -143,7 +143,7 @@ impl Splitter {
         wanted: impl Fn(&Part) -> bool,
     ) -> Result<SmallVec<[Part; 2]>, Stop> {
         let (n_branches, k) = (cut.n_branches(), table.n_classes);
-        self.mark(set, &table.columns[column], cut);
+        self.mark(set, table, (column, cut));
         self.add_up(set, table, n_branches);
         let missing = self.rows[n_branches].all as usize;
         // What the parts of cases take, at most.
@@ -187,9 +187,19 @@ impl Splitter {
     }
 
     /// Finds the branch of each case.
-    fn mark(&mut self, set: &CaseSet, coded: &Coded, cut: &Cut) {
-        let codes = coded.codes();
-        let codes = set.cases().iter().map(|&case| codes[case as usize]);
+    fn mark(&mut self, set: &CaseSet, table: &Table, (column, cut): (usize, &Cut)) {
+        let (coded, cases) = (&table.columns[column], set.cases());
+        // What was read for the choice of the split is near.
+        match table.made_grid().and_then(|grid| Some((grid, grid.span(column)?))) {
+            Some((grid, span)) => self.mark_by(grid.codes_of(span, cases), coded.n_codes, cut),
+            None => {
+                let codes = coded.codes();
+                self.mark_by(cases.iter().map(|&case| codes[case as usize]), coded.n_codes, cut);
+            }
+        }
+    }
+
+    fn mark_by(&mut self, codes: impl Iterator<Item = u32>, n_codes: u32, cut: &Cut) {
         self.branches.clear();
         match cut {
             Cut::AtMost { below, .. } => {
@@ -200,13 +210,13 @@ impl Splitter {
             }
             Cut::In(listed) => {
                 self.branch_of.clear();
-                self.branch_of.resize(coded.n_codes as usize, 1);
+                self.branch_of.resize(n_codes as usize, 1);
                 listed.iter().for_each(|&code| self.branch_of[code as usize] = 0);
                 self.branches.extend(codes.map(|code| if code == NONE { 2 } else { self.branch_of[code as usize] }));
             }
             Cut::Each(listed) => {
                 // Other codes do not come.
-                self.branch_of.resize(self.branch_of.len().max(coded.n_codes as usize), 0);
+                self.branch_of.resize(self.branch_of.len().max(n_codes as usize), 0);
                 (0..).zip(listed).for_each(|(branch, &code)| self.branch_of[code as usize] = branch);
                 let none = listed.len() as u32;
                 self.branches.extend(codes.map(|code| if code == NONE { none } else { self.branch_of[code as usize] }));

@@ -1,13 +1,11 @@
 //! Codes of narrow columns, case by case, for the masses of all their codes to be added up in one pass over a case set.
 
-use smallvec::SmallVec;
-
 use super::cases::CaseSet;
-use super::table::Coded;
+use super::table::{Coded, NONE};
 use crate::simd::{Instructions, Kernel};
 
 /// Columns of more codes are not narrow.
-const MOST_CODES: u32 = 256;
+const MOST_CODES: u32 = u8::MAX as u32;
 /// As many sums stay in the nearest cache.
 const PLACES: usize = 2048;
 /// Places are looked at so many at a time.
@@ -17,9 +15,12 @@ const GROUP: usize = 8;
 pub(crate) struct Grid {
     /// Per column; none if it is wide.
     spans: Vec<Option<Span>>,
-    n_narrow: usize,
-    /// Per case and narrow column: the place of its code.
-    places: Vec<u16>,
+    /// Per case and narrow column: the code; one more than the greatest without a value. Lines of cases are longer, to lie
+    /// in one line of the cache.
+    codes: Vec<u8>,
+    width: usize,
+    /// Per case, of tables of few classes.
+    classes: Vec<u8>,
 }
 
 /// The places of a column: one for each code, and one for no value.
@@ -39,7 +40,7 @@ impl Span {
 
 impl Grid {
     /// Complexity: O(cases x narrow columns).
-    pub fn new(columns: &[Coded], n_cases: usize) -> Self {
+    pub fn new(columns: &[Coded], classes: &[u32]) -> Self {
         let (mut start, mut n_narrow) = (0, 0);
         let spans: Vec<Option<Span>> = columns
             .iter()
@@ -53,15 +54,30 @@ impl Grid {
                 })
             })
             .collect();
-        let mut places = vec![0; n_narrow * n_cases];
+        let width = n_narrow.next_multiple_of(GROUP);
+        let mut codes = vec![0; width * classes.len()];
         for (coded, span) in columns.iter().zip(&spans) {
-            let Some(Span { index, start, .. }) = *span else { continue };
-            let lines = places.chunks_exact_mut(n_narrow);
-            lines
-                .zip(coded.codes())
-                .for_each(|(line, &code)| line[index] = (start + code.min(coded.n_codes) as usize) as u16);
+            if let Some(Span { index, .. }) = *span {
+                let lines = codes.chunks_exact_mut(width).zip(coded.codes());
+                lines.for_each(|(line, &code)| line[index] = code.min(coded.n_codes) as u8);
+            }
         }
-        Grid { spans, n_narrow, places }
+        let classes = classes.iter().map_while(|&class| u8::try_from(class).ok()).collect();
+        Grid { spans, codes, width, classes }
+    }
+
+    /// Per case, if no class has a greater number.
+    pub fn classes(&self) -> &[u8] {
+        &self.classes
+    }
+
+    /// The codes of some cases in a column.
+    pub(super) fn codes_of(&self, span: Span, cases: &[u32]) -> impl Iterator<Item = u32> {
+        let none = span.n_codes as u32;
+        cases.iter().map(move |&case| match u32::from(self.codes[case as usize * self.width + span.index]) {
+            code if code == none => NONE,
+            code => code,
+        })
     }
 
     /// The places of a column; `None` if it is wide.
@@ -75,12 +91,12 @@ impl Grid {
 pub(super) struct Tally {
     /// Nothing where no column was added up.
     sums: Box<[u64; PLACES]>,
-    added: SmallVec<[Span; 32]>,
+    added: Vec<Span>,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Tally { sums: Box::new([0; PLACES]), added: SmallVec::new() }
+        Tally { sums: Box::new([0; PLACES]), added: Vec::new() }
     }
 }
 
@@ -90,15 +106,24 @@ impl Tally {
         let Tally { sums, added } = self;
         added.drain(..).for_each(|span| sums.as_chunks_mut::<GROUP>().0[span.groups()].as_flattened_mut().fill(0));
         added.extend(columns);
-        let lines = set.cases().iter().map(|&case| &grid.places[case as usize * grid.n_narrow..][..grid.n_narrow]);
+        if added.is_empty() {
+            return;
+        }
         // No place is too great: so there is nothing to check.
-        let mut add = |place: u16, mass: u64| sums[place as usize % PLACES] += mass;
-        match added.len() {
-            0 => {}
-            n if n == grid.n_narrow => {
-                lines.zip(masses).for_each(|(line, &mass)| line.iter().for_each(|&place| add(place, mass)));
+        let mut add = |span: &Span, line: &[u8], mass: u64| {
+            sums[(span.start + usize::from(line[span.index])) % PLACES] += mass;
+        };
+        let line = |case: u32| &grid.codes[case as usize * grid.width..][..grid.width];
+        let ((several, rest), masses) = (set.cases().as_chunks::<4>(), masses.as_chunks::<4>());
+        for (cases, masses) in several.iter().zip(masses.0) {
+            let lines = cases.map(line);
+            for span in &*added {
+                lines.iter().zip(masses).for_each(|(line, &mass)| add(span, line, mass));
             }
-            _ => lines.zip(masses).for_each(|(line, &mass)| added.iter().for_each(|span| add(line[span.index], mass))),
+        }
+        for (&case, &mass) in rest.iter().zip(masses.1) {
+            let line = line(case);
+            added.iter().for_each(|span| add(span, line, mass));
         }
     }
 
@@ -141,5 +166,45 @@ impl Kernel for Take<'_> {
             *sums = [0; GROUP];
         }
         (end, sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix;
+    use crate::simd::Isa;
+
+    #[test]
+    fn all_sets_of_instructions_take_what_came() {
+        for seed in 0..40 {
+            let n_groups = 1 + seed as usize % 5;
+            let mass = |place: u64| match mix(100 * seed + place) {
+                x if x % 3 == 0 => 0,
+                x => (x >> 8 & 0xffff) << (32 * (x >> 40 & 1)),
+            };
+            let sums: Vec<u64> = (0..(GROUP * n_groups) as u64).map(mass).collect();
+            for isa in Isa::all() {
+                for is_ordered in [false, true] {
+                    let mut left = sums.clone();
+                    let (mut codes, mut first, mut second) = (vec![7; 99], vec![7; 99], vec![7; 99]);
+                    let (n, sum) = isa.run(Take {
+                        sums: left.as_chunks_mut().0,
+                        is_ordered,
+                        codes: &mut codes,
+                        masses: [&mut first, &mut second],
+                    });
+                    assert!(left.iter().all(|&mass| mass == 0));
+                    let came: Vec<usize> = (0..sums.len()).filter(|&code| sums[code] > 0).collect();
+                    let up_to = |code: usize| sums[..=code].iter().sum::<u64>();
+                    assert_eq!((n, sum), (came.len(), sums.iter().sum()));
+                    for (place, code) in came.into_iter().enumerate() {
+                        let mass = if is_ordered { up_to(code) } else { sums[code] };
+                        assert_eq!(codes[place] as usize, code);
+                        assert_eq!([first[place], second[place]], [mass as u32, (mass >> 32) as u32]);
+                    }
+                }
+            }
+        }
     }
 }

@@ -28,14 +28,16 @@
 //! # Map
 //!
 //! `table`: columns as codes, sorted once. `cells`: the masses of one column over the cases of a node, in the order of
-//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `rough`: which columns are worth it.
-//! `cases`: the cases of a
-//! node and their way down. `graph`: case sets with the rankings of their columns, for searches over many trees.
+//! its values. `split`: what splits are worth; `ordered`, `nominal`: the best one of a column. `rough`: which columns are
+//! worth it, with `grid`, the codes of narrow columns case by case, and `few`, small sets in order. `cases`: the cases of
+//! a node and their way down. `ranking`, `ranks`: the columns of a case set in the order of their splits, for searches over
+//! many trees.
 //! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
 //! labels. docs/greedy.md tells the whole in words.
 
 pub(crate) mod cases;
 pub(crate) mod cells;
+mod few;
 pub(crate) mod finish;
 pub(crate) mod grid;
 pub(crate) mod growth;
@@ -44,6 +46,7 @@ pub(crate) mod nominal;
 pub(crate) mod ordered;
 pub(crate) mod orders;
 pub(crate) mod ranking;
+pub(crate) mod ranks;
 mod rough;
 pub(crate) mod rules;
 pub(crate) mod split;

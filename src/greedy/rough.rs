@@ -3,14 +3,13 @@
 //! Of many columns one is wanted. So the gain of each is computed to a few digits ([`roughly`]), and exactly only where that
 //! leaves a doubt: logarithms, most of all those of masses of parts, which are too many for a table, and comparisons.
 
-use smallvec::SmallVec;
-
 use super::NominalSplits;
 use super::cases::CaseSet;
 use super::cells::Cell;
+use super::few::{FEW, Few};
 use super::grid::{Take, Tally};
-use super::split::{Found, Known, Look, Rule, Sides};
-use super::table::{NONE, Table, Weights};
+use super::split::{Cut, Found, Known, Look, Rule, Sides};
+use super::table::{Coded, NONE, Table, Weights};
 use crate::criterion::roughly::{self, Cuts, MARGIN, Sets};
 use crate::criterion::{Impurity, Side};
 use crate::simd::{BLOCK, Isa};
@@ -18,6 +17,9 @@ use crate::simd::{BLOCK, Isa};
 /// Masses per code are kept while there are at most this many codes, and so many more for each case.
 const CODES: usize = 1024;
 const CODES_PER_CASE: usize = 128;
+
+/// Codes below it and places among [`FEW`] fit into one word.
+const MOST_WITH_PLACE: u32 = u32::MAX / FEW as u32;
 
 /// Room for the work, kept between sets.
 #[derive(Debug, Default)]
@@ -32,10 +34,18 @@ pub(super) struct Rough {
     is_there: Vec<u64>,
     /// Codes and places in the set.
     keys: Vec<u64>,
+    few: Few,
     this: Candidates,
     /// Those of the column of greatest gain.
     best: Candidates,
     cells: Vec<Cell>,
+    /// The cases of the set with a value in the column that was looked at last.
+    known: Side,
+    /// Of the columns surveyed last, those that may have a split but for the best: about what they gain per unit of the
+    /// mass of the set.
+    pub gains: Vec<(u32, f32)>,
+    /// And those that take an exact look, ascending.
+    pub unclear: Vec<usize>,
 }
 
 /// The splits of a column: the sets below its cuts if it is ordered, or else those of its levels.
@@ -53,6 +63,20 @@ struct Candidates {
     purities: Vec<f32>,
 }
 
+impl Candidates {
+    /// The split between two codes of an ordered column, or that of a nominal one, in a set of this mass.
+    fn found<I: Impurity>(&self, rule: &Rule<I>, table: &Table, cut: usize, is_perfect: bool, mass: u64) -> Found {
+        let (coded, codes) = (&table.columns[self.column], &self.codes[..self.n]);
+        match coded.ordered {
+            true => {
+                let cut = Cut::AtMost { below: codes[cut], above: codes[cut + 1] };
+                rule.roughly(cut, (self.gain, is_perfect), mass).of(coded)
+            }
+            false => rule.roughly(Cut::Each(codes.into()), (self.gain, is_perfect), mass),
+        }
+    }
+}
+
 /// What came of a rough look.
 pub(super) enum RoughLook {
     Constant,
@@ -61,19 +85,6 @@ pub(super) enum RoughLook {
     Gain(f32),
     /// There is no rough look at such columns.
     Unclear,
-}
-
-/// Columns, without an allocation where they are few.
-pub(super) type Columns = SmallVec<[usize; 32]>;
-
-/// What is known of some columns.
-pub(super) struct Survey {
-    /// Those that may have a split but for the best: about what they gain per unit of the mass of the set.
-    pub gains: SmallVec<[(u32, f32); 32]>,
-    /// That of greatest gain, as far as was seen, and its split, exactly.
-    pub best: Option<(u32, Found)>,
-    /// Those that take an exact look, ascending.
-    pub unclear: Columns,
 }
 
 /// Masses of two classes in the halves of a word.
@@ -94,7 +105,8 @@ impl Rough {
     /// Gets ready for the columns of a set that fits.
     pub fn enter(&mut self, table: &Table, set: &CaseSet) {
         self.masses.clear();
-        let half = |case: u32| 32 * table.classes[case as usize];
+        let classes = table.grid().classes();
+        let half = |case: u32| 32 * u32::from(classes[case as usize]);
         match set.fractions() {
             None => self.masses.extend(set.cases().iter().map(|&case| 1 << half(case))),
             Some(fractions) => {
@@ -103,10 +115,13 @@ impl Rough {
             }
         }
         self.best.gain = f32::NEG_INFINITY;
+        self.known.masses.clear();
     }
 
     /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until `go_on` says no.
-    /// `saw` gets what is known of each of them.
+    /// `saw` gets what is known of each of them. Returns that of greatest gain, as far as was seen, and its split: roughly if
+    /// no other column comes near. What is known of the others is left in `gains` and `unclear`. Of `side` the masses and
+    /// their sum are read alone.
     pub fn survey<I: Impurity>(
         &mut self,
         (rule, table): (&Rule<I>, &Table),
@@ -115,11 +130,13 @@ impl Rough {
         sides: &mut Sides,
         mut go_on: impl FnMut() -> bool,
         mut saw: impl FnMut(usize, &RoughLook),
-    ) -> Survey {
+    ) -> Option<(u32, Found)> {
         self.enter(table, set);
         let grid = table.grid();
         self.tally.add_up(grid, set, &self.masses, columns.iter().filter_map(|&column| grid.span(column)));
-        let (mut gains, mut unclear, mut best) = (SmallVec::new(), Columns::new(), None);
+        self.gains.clear();
+        self.unclear.clear();
+        let mut best = None;
         let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
         for &column in columns {
             if !go_on() {
@@ -129,47 +146,47 @@ impl Rough {
             saw(column, &look);
             match look {
                 RoughLook::Constant | RoughLook::NoSplit => {}
-                RoughLook::Unclear => unclear.push(column),
+                RoughLook::Unclear => self.unclear.push(column),
                 RoughLook::Gain(gain) => {
-                    gains.push((column as u32, gain));
+                    self.gains.push((column as u32, gain));
                     if gain < perfect {
                         continue;
                     }
-                    best = self.best(rule, table, side, sides);
-                    if matches!(&best, Some((_, Ok(Some(found)))) if rule.impurity.perfect(side) == Some(found.gain)) {
+                    best = self.perfect(rule, table, side.total).map(|(column, found)| (column, Ok(Some(found))));
+                    if best.is_some() {
                         // Later columns cannot beat it.
                         break;
                     }
-                    best = None;
                 }
             }
         }
-        let best = best.or_else(|| self.best(rule, table, side, sides)).and_then(|(column, found)| {
-            gains.retain(|&mut (other, _)| other as usize != column);
-            if found.is_err() {
-                unclear.push(column);
-                unclear.sort_unstable();
-            }
-            found.ok().flatten().map(|found| (column as u32, found))
-        });
-        Survey { gains, best, unclear }
+        let least = self.best.gain - MARGIN;
+        let is_alone = self.unclear.is_empty() && self.gains.iter().filter(|(_, gain)| *gain >= least).nth(1).is_none();
+        let (column, found) = best.or_else(|| self.best(rule, table, side, sides, is_alone))?;
+        self.gains.retain(|&(other, _)| other as usize != column);
+        if found.is_err() {
+            self.unclear.push(column);
+            self.unclear.sort_unstable();
+        }
+        found.ok().flatten().map(|found| (column as u32, found))
     }
 
-    /// Looks at a column of the set entered roughly, and exactly at what may be its best split; `None` if that is not
-    /// enough.
+    /// Looks at a column of the set entered roughly, and exactly at what may be its best split unless the cut `is_enough`;
+    /// `None` if that cannot be done.
     pub fn closely<I: Impurity>(
         &mut self,
         (rule, table): (&Rule<I>, &Table),
         column: usize,
         (set, side): (&CaseSet, &Side),
         sides: &mut Sides,
+        is_enough: bool,
     ) -> Option<Look> {
         self.best.gain = f32::NEG_INFINITY;
         self.tally.add_up(table.grid(), set, &self.masses, table.grid().span(column).into_iter());
         match self.look(rule, table, column, (set, side.total)) {
             RoughLook::Constant => Some(Look::Constant),
             RoughLook::NoSplit => Some(Look::NoSplit),
-            RoughLook::Gain(_) => self.best(rule, table, side, sides)?.1.ok().map(Look::from),
+            RoughLook::Gain(_) => self.best(rule, table, side, sides, is_enough)?.1.ok().map(Look::from),
             RoughLook::Unclear => None,
         }
     }
@@ -226,7 +243,7 @@ impl Rough {
     fn collect(&mut self, table: &Table, column: usize, set: &CaseSet) {
         let coded = &table.columns[column];
         let (n, n_codes) = (set.cases().len(), coded.n_codes as usize);
-        let Candidates { n: n_came, codes: came, masses: [first, second], known, purities, .. } = &mut self.this;
+        let Candidates { codes: came, masses: [first, second], purities, .. } = &mut self.this;
         let most = (n.min(n_codes) + 2).next_multiple_of(BLOCK);
         if came.len() < most {
             for room in [&mut *came, &mut *first, &mut *second] {
@@ -234,96 +251,146 @@ impl Rough {
             }
             purities.resize(most, 0.0);
         }
-        if let Some(span) = table.grid().span(column) {
-            let (codes, masses) = (&mut came[..], [&mut first[..], &mut second[..]]);
-            let take = Take { sums: self.tally.of(span), is_ordered: coded.ordered, codes, masses };
-            let (end, sum) = self.isa.run(take);
-            (*n_came, *known) = (end, halves(sum));
-            return;
-        }
-        let codes = coded.codes();
+        let (n_here, sum) = match table.grid().span(column) {
+            Some(span) => {
+                let (codes, masses) = (&mut came[..], [&mut first[..], &mut second[..]]);
+                self.isa.run(Take { sums: self.tally.of(span), is_ordered: coded.ordered, codes, masses })
+            }
+            None if n_codes <= CODES_PER_CASE * n + CODES => self.collect_sums(coded, set),
+            None => self.collect_in_order(coded, set),
+        };
+        (self.this.n, self.this.known) = (n_here, halves(sum));
+    }
+
+    /// [`Rough::collect`] of a column that is not narrow by sums of all its codes. Returns how many came, and their mass.
+    fn collect_sums(&mut self, coded: &Coded, set: &CaseSet) -> (usize, u64) {
+        let (codes, n_codes) = (coded.codes(), coded.n_codes as usize);
+        let Candidates { codes: came, masses: [first, second], .. } = &mut self.this;
         let (mut end, mut sum) = (0, 0);
-        if n_codes <= CODES_PER_CASE * n + CODES {
-            self.sums.resize(self.sums.len().max(n_codes + 1), 0);
-            self.is_there.resize(self.is_there.len().max(n_codes / 64 + 1), 0);
-            for (&case, &mass) in set.cases().iter().zip(&self.masses) {
-                let code = codes[case as usize].min(coded.n_codes);
-                let sum = &mut self.sums[code as usize];
-                // Written in any case, and over if it came before: no branch to guess.
-                came[end] = code;
-                end += usize::from(*sum == 0);
-                *sum += mass;
-            }
-            came[..end].iter().for_each(|&code| self.is_there[code as usize / 64] |= 1 << (code % 64));
-            // The last is that of no value.
-            self.sums[n_codes] = 0;
-            self.is_there[n_codes / 64] &= !(1 << (n_codes % 64));
-            end = 0;
-            for (word, is_there) in self.is_there[..n_codes / 64 + 1].iter_mut().enumerate() {
-                let mut left = std::mem::take(is_there);
-                while left != 0 {
-                    let code = word * 64 + left.trailing_zeros() as usize;
-                    left &= left - 1;
-                    let masses = std::mem::take(&mut self.sums[code]);
-                    sum += masses;
-                    came[end] = code as u32;
-                    [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
-                    end += 1;
-                }
-            }
-        } else {
-            self.keys.clear();
-            let keys = (0u64..).zip(set.cases()).map(|(place, &case)| u64::from(codes[case as usize]) << 32 | place);
-            match coded.is_complete {
-                true => self.keys.extend(keys),
-                false => self.keys.extend(keys.filter(|key| (key >> 32) as u32 != NONE)),
-            }
-            self.keys.sort_unstable();
-            for same in self.keys.chunk_by(|a, b| a >> 32 == b >> 32) {
-                let masses = same.iter().map(|&key| self.masses[key as u32 as usize]).sum::<u64>();
+        self.sums.resize(self.sums.len().max(n_codes + 1), 0);
+        self.is_there.resize(self.is_there.len().max(n_codes / 64 + 1), 0);
+        for (&case, &mass) in set.cases().iter().zip(&self.masses) {
+            let code = codes[case as usize].min(coded.n_codes);
+            let sum = &mut self.sums[code as usize];
+            // Written in any case, and over if it came before: no branch to guess.
+            came[end] = code;
+            end += usize::from(*sum == 0);
+            *sum += mass;
+        }
+        came[..end].iter().for_each(|&code| self.is_there[code as usize / 64] |= 1 << (code % 64));
+        // The last is that of no value.
+        self.sums[n_codes] = 0;
+        self.is_there[n_codes / 64] &= !(1 << (n_codes % 64));
+        end = 0;
+        for (word, is_there) in self.is_there[..n_codes / 64 + 1].iter_mut().enumerate() {
+            let mut left = std::mem::take(is_there);
+            while left != 0 {
+                let code = word * 64 + left.trailing_zeros() as usize;
+                left &= left - 1;
+                let masses = std::mem::take(&mut self.sums[code]);
                 sum += masses;
-                came[end] = (same[0] >> 32) as u32;
+                came[end] = code as u32;
                 [first[end], second[end]] = halves(if coded.ordered { sum } else { masses });
                 end += 1;
             }
         }
-        (*n_came, *known) = (end, halves(sum));
+        (end, sum)
     }
 
-    /// The column of greatest gain among those looked at, and its split, exactly; `Some((_, Err))` if it has to be looked
-    /// at in another way.
+    /// [`Rough::collect_sums`], where codes are many, by bringing the cases in their order.
+    fn collect_in_order(&mut self, coded: &Coded, set: &CaseSet) -> (usize, u64) {
+        let codes = coded.codes();
+        let cases = (0u32..).zip(set.cases()).map(|(place, &case)| (codes[case as usize], place));
+        let cases = cases.filter(|&(code, _)| coded.is_complete || code != NONE);
+        let Candidates { codes: came, masses: [first, second], .. } = &mut self.this;
+        let (mut end, mut sum, mut before, mut last) = (0, 0, 0, NONE);
+        let mut take = |code: u32, place: u32| {
+            if code != last {
+                (last, before, came[end]) = (code, sum, code);
+                end += 1;
+            }
+            sum += self.masses[place as usize];
+            [first[end - 1], second[end - 1]] = halves(if coded.ordered { sum } else { sum - before });
+        };
+        if set.cases().len() <= FEW && coded.n_codes < MOST_WITH_PLACE {
+            self.few.keys.clear();
+            self.few.keys.extend(cases.map(|(code, place)| code * FEW as u32 + place));
+            let sorted = self.few.sorted(|ranks| self.isa.run(ranks));
+            sorted.iter().for_each(|key| take(key / FEW as u32, key % FEW as u32));
+        } else {
+            self.keys.clear();
+            self.keys.extend(cases.map(|(code, place)| u64::from(code) << 32 | u64::from(place)));
+            self.keys.sort_unstable();
+            self.keys.iter().for_each(|&key| take((key >> 32) as u32, key as u32));
+        }
+        (end, sum)
+    }
+
+    /// The column of greatest gain among those looked at, in a set of this mass, if its split leaves no impurity.
+    fn perfect<I: Impurity>(&self, rule: &Rule<I>, table: &Table, mass: u64) -> Option<(usize, Found)> {
+        let Candidates { column, gain, n, masses: [first, second], known: [all_first, all_second], purities, .. } =
+            &self.best;
+        if u64::from(*all_first) + u64::from(*all_second) != mass || *gain <= rule.min_gain as f32 + MARGIN {
+            return None;
+        }
+        let mut pairs = first.iter().zip(second).take(*n);
+        let cut = match table.columns[*column].ordered {
+            // One class below, the other above.
+            true => {
+                let cut = pairs.position(|(&a, &b)| (a, b) == (*all_first, 0) || (a, b) == (0, *all_second))?;
+                purities[cut].is_finite().then_some(cut)?
+            }
+            false => pairs.all(|(&first, &second)| first == 0 || second == 0).then_some(0)?,
+        };
+        Some((*column, self.best.found(rule, table, cut, true, mass)))
+    }
+
+    /// The column of greatest gain among those looked at, and its split, exactly unless the cut `is_enough`;
+    /// `Some((_, Err))` if it has to be looked at in another way.
     fn best<I: Impurity>(
         &mut self,
         rule: &Rule<I>,
         table: &Table,
         node: &Side,
         sides: &mut Sides,
+        is_enough: bool,
     ) -> Option<(usize, Result<Option<Found>, ()>)> {
         let Candidates { column, gain, n, codes, masses: [first, second], known, purities } = &self.best;
         if *gain == f32::NEG_INFINITY {
             return None;
         }
         let known_mass = known.iter().map(|&mass| u64::from(mass)).sum::<u64>();
-        let with_value;
-        let side = match known_mass == node.total {
-            true => node,
-            false => {
-                with_value = rule.impurity.side(known.map(u64::from).to_vec());
-                &with_value
-            }
+        let near = || {
+            let purities = &purities[..n - 1];
+            let least = greatest(purities) - known_mass as f32 * MARGIN;
+            (0..n - 1).filter(move |&cut| purities[cut] >= least && purities[cut].is_finite())
         };
+        // The gain is positive and as great as it must be without doubt.
+        if is_enough && *gain > rule.min_gain as f32 + MARGIN {
+            let mut near = near();
+            let cut = match table.columns[*column].ordered {
+                true => near.next().filter(|_| near.next().is_none()),
+                false => Some(0),
+            };
+            if let Some(cut) = cut {
+                return Some((*column, Ok(Some(self.best.found(rule, table, cut, false, node.total)))));
+            }
+        }
+        let (side, known) = (&mut self.known, known.map(u64::from));
+        if side.masses != known {
+            side.masses.clear();
+            side.masses.extend(known);
+            rule.impurity.settle(side);
+        }
         // Cases weigh the same, so that masses are counts.
         let known = Known { side, count: known_mass, node_mass: node.total };
         if table.columns[*column].ordered {
-            let purities = &purities[..n - 1];
-            let least = greatest(purities) - known_mass as f32 * MARGIN;
-            let cuts = (0..n - 1).filter(|&cut| purities[cut] >= least && purities[cut].is_finite());
             let cut = |cut: usize| {
                 let below = [first[cut], second[cut]].map(u64::from);
                 [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
             };
             // Where it is in doubt whether the best gain is positive, all cuts are to be looked at.
-            let found = rule.best_of_two(cuts.map(cut), &known);
+            let found = rule.best_of_two(near().map(cut), &known);
             return Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(())));
         }
         self.cells.clear();

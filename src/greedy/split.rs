@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use super::cells::Cell;
 use super::{NominalSplits, table::Coded};
+use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Exact, Impurity, Side};
 
 /// The better of the splits of two columns; ties: the first column.
@@ -44,9 +45,12 @@ pub(crate) struct Found {
     pub quality: i64,
     /// The total gain.
     pub gain: i64,
-    /// How far rounding may be wrong about which quality is greater; then gains are compared as they are.
+    /// How far rounding may be wrong about which quality is greater; then gains are compared as they are, if they are
+    /// known.
     pub slack: u64,
     pub exact: Option<Box<Exact>>,
+    /// Whether it leaves no impurity, where gains are known roughly only.
+    pub is_perfect: bool,
     pub cut: Cut,
 }
 
@@ -59,9 +63,23 @@ impl Found {
         }
     }
 
-    /// Which is better.
+    /// Whether gain and quality are known roughly only.
+    pub fn is_rough(&self) -> bool {
+        self.slack > 0 && self.exact.is_none()
+    }
+
+    fn is_close_to(&self, other: &Self) -> bool {
+        self.quality.abs_diff(other.quality) <= self.slack.max(other.slack)
+    }
+
+    /// Whether more has to be known to say which is better.
+    pub fn is_in_doubt(&self, other: &Self) -> bool {
+        (self.is_rough() || other.is_rough()) && self.is_close_to(other)
+    }
+
+    /// Which is better; not if that is in doubt.
     pub fn cmp(&self, other: &Self) -> Ordering {
-        let close = self.quality.abs_diff(other.quality) <= self.slack.max(other.slack);
+        let close = self.is_close_to(other);
         let exact = self.exact.as_ref().zip(other.exact.as_ref()).filter(|_| close).and_then(|(a, b)| a.compare(b));
         exact.unwrap_or_else(|| self.quality.cmp(&other.quality))
     }
@@ -126,6 +144,19 @@ impl Look {
 }
 
 impl<I: Impurity> Rule<I> {
+    /// A split of which nothing but its cut is known for sure, and its gain per unit of this mass within half the margin of
+    /// rough gains.
+    pub fn roughly(&self, cut: Cut, (gain, is_perfect): (f32, bool), mass: u64) -> Found {
+        let unit = mass as f64 * self.impurity.unit();
+        let (gain, slack) = ((f64::from(gain) * unit) as i64, (f64::from(MARGIN) * unit) as u64);
+        Found { quality: gain, gain, slack, exact: None, is_perfect, cut }
+    }
+
+    /// Whether a split leaves no impurity.
+    pub fn is_perfect(&self, found: &Found, node: &Side) -> bool {
+        found.is_perfect || !self.ratio && !found.is_rough() && self.impurity.perfect(node) == Some(found.gain)
+    }
+
     /// About the gain of a split per unit of the mass of its node.
     pub fn rough_gain(&self, found: &Found, node: &Side) -> f32 {
         (found.gain as f64 / (self.impurity.unit() * node.total as f64)) as f32
@@ -171,7 +202,8 @@ impl<I: Impurity> Rule<I> {
         };
         let exact = exact.filter(|_| !self.ratio);
         let slack = if exact.is_some() { self.impurity.noise(known.node_mass, branches) as u64 } else { 0 };
-        Some(Found { quality, gain, slack, exact: exact.map(Box::new), cut: cut() })
+        let (exact, is_perfect) = (exact.map(Box::new), false);
+        Some(Found { quality, gain, slack, exact, is_perfect, cut: cut() })
     }
 
     /// The best split of a column of any kind from its cells, at a node of these class masses and that many cases.

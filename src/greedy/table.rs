@@ -210,7 +210,12 @@ impl Table {
 
     /// Codes of narrow columns, case by case; made when it is asked for.
     pub fn grid(&self) -> &Grid {
-        self.grid.get_or_init(|| Grid::new(&self.columns, self.n_cases))
+        self.grid.get_or_init(|| Grid::new(&self.columns, &self.classes))
+    }
+
+    /// [`Table::grid`], if it was made.
+    pub fn made_grid(&self) -> Option<&Grid> {
+        self.grid.get()
     }
 
     /// The mass of a whole case.

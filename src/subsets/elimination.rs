@@ -142,63 +142,80 @@ impl Elimination<'_> {
             let mut best = unused.map(|feature| (tree.error, feature));
             // The error and the feature to be below.
             let mut bar = (tree.error, if unused.is_some() { 0 } else { usize::MAX });
-            // From the tree of a step before or from that of the last one, whichever keeps more.
-            let bound = |feature: usize| {
-                let taken = S::of(n, &[feature]);
-                let kept = kept_error(&tree, &taken);
-                let before = without[feature].take().map(|before| (kept_error(&before.tree, &before.taken), before));
-                let (kept, start) = match before {
-                    Some((more, before)) if more >= kept || before.is_built() => (more, before),
-                    before => {
-                        let estimate = before.map_or(tree.error, |(_, before)| before.estimate);
-                        (kept, Without { tree: tree.clone(), estimate, taken })
+            // From the tree of a step before or from that of the last one, whichever keeps more. Those that promise the
+            // least errors first: so others are given up soon.
+            let mut candidates = Vec::new();
+            for feature in tree.used.minus(&required).list() {
+                let from_tree = Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
+                let mut kept = kept_error(&tree, &from_tree.taken);
+                let this = match without[feature].take() {
+                    None => from_tree,
+                    Some(before) => {
+                        let by_before = kept_error(&before.tree, &before.taken);
+                        if by_before >= kept || before.is_built() {
+                            kept = by_before;
+                            before
+                        } else {
+                            forest.let_go(before.tree);
+                            Without { estimate: before.estimate, ..from_tree }
+                        }
                     }
                 };
-                let estimate = start.estimate;
-                without[feature] = Some(start);
-                (estimate, Reverse(kept), feature)
-            };
-            // Those that promise the least errors first: so others are given up soon.
-            let mut candidates: Vec<_> = tree.used.minus(&required).list().into_iter().map(bound).collect();
+                candidates.push((this.estimate, Reverse(kept), feature));
+                without[feature] = Some(this);
+            }
             candidates.sort_unstable();
             for (_, Reverse(bound), feature) in candidates {
                 if (bound, feature) >= bar {
                     continue;
                 }
-                let without = without[feature].as_mut().expect("made above");
-                if !without.is_built() {
+                let mut this = without[feature].take().expect("made above");
+                if !this.is_built() {
                     let mut rest = features.clone();
                     rest.remove(feature);
                     // A later feature has to be better than the best.
                     let most = bar.0 - u64::from(feature > bar.1);
                     stats.built += 1;
                     self.board.count(1, 0);
-                    match forest.without_all(&without.tree, &without.taken, &rest, most) {
-                        Ok(tree) => without.tree = tree,
+                    match forest.without_all(&this.tree, &this.taken, &rest, most) {
+                        Ok(tree) => forest.let_go(std::mem::replace(&mut this.tree, tree)),
                         Err(stop) => return (Some((features, tree)), Some(stop)),
                     }
-                    if !without.is_built() {
+                    if this.is_built() {
+                        (this.estimate, this.taken) = (this.tree.error, S::empty(n));
+                    } else {
                         stats.pruned += 1;
-                        continue;
                     }
-                    (without.estimate, without.taken) = (without.tree.error, S::empty(n));
                 }
-                if (without.tree.error, feature) < bar {
-                    bar = (without.tree.error, feature);
+                if this.is_built() && (this.tree.error, feature) < bar {
+                    bar = (this.tree.error, feature);
                     best = Some(bar);
+                } else if let Some((_, best)) = best {
+                    // If this will not be where the next step starts, as far as can be told, it need not be kept.
+                    let mut taken = this.taken.clone();
+                    taken.insert(best);
+                    let next = without[best].as_ref().map_or(&tree, |best| &best.tree);
+                    let of_this = S::of(n, &[feature]);
+                    if kept_error(next, &of_this) > kept_error(&this.tree, &taken) {
+                        forest.let_go(std::mem::replace(&mut this.tree, tree.clone()));
+                        this.taken = of_this;
+                    }
                 }
+                without[feature] = Some(this);
             }
             let Some((error, feature)) = best else { return (Some((features, tree)), None) };
             features.remove(feature);
             path.push((feature, error));
             if tree.used.has(feature) {
-                tree = without[feature].take().expect("it was built").tree;
+                let without = without[feature].take().expect("it was built").tree;
+                forest.let_go(std::mem::replace(&mut tree, without));
             }
             for (other, without) in without.iter_mut().enumerate() {
                 match without {
-                    Some(without) if tree.used.has(other) => without.taken.insert(feature),
+                    Some(this) if tree.used.has(other) => this.taken.insert(feature),
                     // Should it be used again, it is taken from the tree of that step.
-                    _ => *without = None,
+                    Some(_) => without.take().into_iter().for_each(|this| forest.let_go(this.tree)),
+                    None => {}
                 }
             }
         }

@@ -56,6 +56,8 @@ pub(super) struct Split<S> {
     pub ways: Option<Ways>,
     /// Held-out cases that came whole and go several ways.
     pub spread: Box<[u32]>,
+    /// The branches, the lightest first, if there are such cases.
+    pub by_mass: Box<[u32]>,
     /// The error of those that go where no building case went.
     pub empty_error: u64,
 }
@@ -67,9 +69,11 @@ pub(super) enum Child<S> {
     Set(Rc<CaseNode<S>>),
 }
 
-/// The last few trees built on a case set, each with the features it depends on.
-pub(super) struct Recent<S> {
-    trees: SmallVec<[Rc<Subtree<S>>; 1]>,
+/// The last few trees built on a case set, each with the features it depends on. Most searches keep none.
+pub(super) struct Recent<S>(Option<Box<Trees<S>>>);
+
+struct Trees<S> {
+    trees: SmallVec<[Rc<Subtree<S>>; RECENT]>,
     next: usize,
 }
 
@@ -78,27 +82,28 @@ const RECENT: usize = 4;
 
 impl<S> Default for Recent<S> {
     fn default() -> Self {
-        Recent { trees: SmallVec::new(), next: 0 }
+        Recent(None)
     }
 }
 
 impl<S> Recent<S> {
     pub fn iter(&self) -> impl Iterator<Item = &Rc<Subtree<S>>> {
-        self.trees.iter()
+        self.0.iter().flat_map(|kept| &kept.trees)
     }
 
     /// Keeps a tree, if need be in place of the oldest.
     pub fn keep(&mut self, tree: Rc<Subtree<S>>) {
-        if self.trees.len() < RECENT {
-            self.trees.push(tree);
+        let kept = self.0.get_or_insert_with(|| Box::new(Trees { trees: SmallVec::new(), next: 0 }));
+        if kept.trees.len() < RECENT {
+            kept.trees.push(tree);
         } else {
-            self.trees[self.next] = tree;
-            self.next = (self.next + 1) % RECENT;
+            kept.trees[kept.next] = tree;
+            kept.next = (kept.next + 1) % RECENT;
         }
     }
 
     pub fn clear(&mut self) {
-        *self = Recent::default();
+        self.0 = None;
     }
 }
 

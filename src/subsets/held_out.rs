@@ -5,6 +5,7 @@
 //! there whole, and over its splits of those that are spread from there on.
 
 use std::cmp::Ordering;
+use std::sync::OnceLock;
 
 use super::graph::Split;
 use crate::budget::{Stop, Ticker};
@@ -16,10 +17,12 @@ use crate::greedy::split::Cut;
 use crate::greedy::table::{Coded, NONE};
 use crate::greedy::{self, Missing};
 use crate::objective::Units;
-use crate::tree::Unseen;
+use crate::tree::{Threshold, Unseen};
 
 /// The code of a level that no tree knows.
 const UNSEEN: u32 = NONE - 1;
+/// Codes below it fit into a byte, beside the last digits of [`UNSEEN`] and [`NONE`].
+const NARROW: u32 = UNSEEN & 0xff;
 /// Errors of all cases together stay below this many units.
 const MOST_UNITS: u64 = 1 << 62;
 
@@ -34,6 +37,10 @@ pub(crate) struct HeldOut {
     classes: Vec<u32>,
     masses: Vec<u64>,
     columns: Vec<Held>,
+    /// Per case and column of few codes: the last digits of the code. Cases go from split to split, that is, from column to
+    /// column.
+    narrow: Vec<u8>,
+    n_narrow: usize,
     costs: Costs,
     /// Costs as trees carry them, where a case that is spread gets the class of least expected cost.
     spread_costs: Option<Box<[f64]>>,
@@ -43,8 +50,12 @@ pub(crate) struct HeldOut {
 struct Held {
     /// Per case: the rank of its value among `values`, or its level; [`NONE`] or [`UNSEEN`].
     codes: Vec<u32>,
+    /// Its place among the columns of few codes.
+    narrow: Option<usize>,
     /// The values that occur, ascending; none for nominal columns.
     values: Vec<Value>,
+    /// Per value of the building cases: how many of these are less, and how many at most as great.
+    up_to: OnceLock<Vec<[u32; 2]>>,
 }
 
 /// Where a case goes.
@@ -61,8 +72,10 @@ pub(super) enum Way {
 /// What a split does with codes.
 #[derive(Debug)]
 pub(super) struct Ways {
-    /// Codes below it take the first branch, where values are ordered.
-    bound: u32,
+    /// Where values are ordered: codes below the first take the first branch, from the second on the other, and what is
+    /// in between goes by the threshold.
+    bounds: [u32; 2],
+    threshold: Option<Threshold>,
     missing: Way,
     unseen: Way,
 }
@@ -105,6 +118,8 @@ impl HeldOut {
             rows,
             masses,
             columns: Vec::new(),
+            narrow: Vec::new(),
+            n_narrow: 0,
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
         })
@@ -125,6 +140,17 @@ impl HeldOut {
                 return Ok(Err(stop));
             }
             self.columns.push(Held::new(data, index, &self.rows, unseen)?);
+        }
+        for held in self.columns.iter_mut().filter(|held| held.is_narrow()) {
+            held.narrow = Some(self.n_narrow);
+            self.n_narrow += 1;
+        }
+        self.narrow = vec![0; self.n_narrow * self.n_cases];
+        for held in &self.columns {
+            if let Some(place) = held.narrow {
+                let lines = self.narrow.chunks_exact_mut(self.n_narrow).zip(&held.codes);
+                lines.for_each(|(line, &code)| line[place] = code as u8);
+            }
         }
         Ok(Ok(self))
     }
@@ -190,15 +216,16 @@ impl HeldOut {
     pub fn ways(&self, coded: &Coded, split: (u32, &Cut), masses: &[f64], own_came: bool, fractional: bool) -> Ways {
         let (column, cut) = split;
         let held = &self.columns[column as usize];
-        let threshold = match cut {
-            Cut::AtMost { below, above } => Some(coded.threshold(*below, *above)),
-            _ => None,
+        let (bounds, threshold) = match cut {
+            Cut::AtMost { below, above } => {
+                let up_to = held.up_to(coded);
+                let bounds = [up_to[*below as usize][1], up_to[*above as usize][0]];
+                let is_asked = bounds[0] < bounds[1] || coded.imputed.is_some();
+                (bounds, is_asked.then(|| coded.threshold(*below, *above)))
+            }
+            _ => ([0; 2], None),
         };
         let passes = |value: Value| threshold.is_some_and(|threshold| threshold.at_least(value) == Some(true));
-        let bound = match threshold {
-            Some(_) => held.values.partition_point(|&value| passes(value)) as u32,
-            None => 0,
-        };
         // As the tree's own nodes have it: the first branch of greatest mass.
         let heaviest =
             (0..masses.len()).fold(0, |best, branch| if masses[branch] > masses[best] { branch } else { best });
@@ -214,24 +241,44 @@ impl HeldOut {
             (_, None, None) => heaviest,
         };
         let asks_missing = matches!(cut, Cut::Is(code) if Some(*code) == coded.own);
-        Ways { bound, missing, unseen: if asks_missing { Way::Branch(1) } else { heaviest } }
+        Ways { bounds, threshold, missing, unseen: if asks_missing { Way::Branch(1) } else { heaviest } }
     }
 
     /// Where a case goes at a split.
-    #[inline]
+    #[inline(always)]
     pub fn way<S>(&self, split: &Split<S>, case: u32) -> Way {
         let ways = split.ways.as_ref().expect("made with the split");
-        let code = self.columns[split.column as usize].codes[case as usize];
+        let held = &self.columns[split.column as usize];
+        let code = match held.narrow {
+            Some(place) => match u32::from(self.narrow[case as usize * self.n_narrow + place]) {
+                code if code >= NARROW => code | !0xff,
+                code => code,
+            },
+            None => held.codes[case as usize],
+        };
         match (code, &split.cut) {
             (NONE, _) => ways.missing,
             (UNSEEN, _) => ways.unseen,
-            (_, Cut::AtMost { .. }) => Way::Branch(usize::from(code >= ways.bound)),
+            (_, Cut::AtMost { .. }) => {
+                let [below, above] = ways.bounds;
+                Way::Branch(match ways.threshold {
+                    Some(threshold) if code >= below && code < above => {
+                        usize::from(threshold.at_least(held.values[code as usize]) != Some(true))
+                    }
+                    _ => usize::from(code >= above),
+                })
+            }
             (_, cut) if split.is_ordered => {
                 debug_assert!(matches!(cut, Cut::Is(_)));
                 Way::Branch(1)
             }
             (_, cut) => nominal(cut, code),
         }
+    }
+
+    /// Whether the class of a case that is spread may be another than that of greatest share.
+    pub fn has_uneven_costs(&self) -> bool {
+        self.spread_costs.is_some()
     }
 
     /// The class of a case that is spread, from the shares that it has of each; ties: the first.
@@ -256,6 +303,8 @@ fn nominal(cut: &Cut, code: u32) -> Way {
     match cut {
         Cut::Is(same) => Way::Branch(usize::from(code != *same)),
         Cut::In(codes) => Way::Branch(usize::from(codes.binary_search(&code).is_err())),
+        // Most often all levels come, or all up to this one.
+        Cut::Each(codes) if codes.get(code as usize) == Some(&code) => Way::Branch(code as usize),
         Cut::Each(codes) => codes.binary_search(&code).map_or(Way::Empty, Way::Branch),
         Cut::AtMost { .. } => unreachable!("levels without an order have no threshold"),
     }
@@ -286,7 +335,7 @@ impl Held {
             }
             let ordered = matches!(feature.kind, Kind::Ordinal(_));
             let values = (0..n_levels).map(Value::Level).take(if ordered { n_levels as usize } else { 0 });
-            return Ok(Held { codes, values: values.collect() });
+            return Ok(Held { codes, narrow: None, values: values.collect(), up_to: OnceLock::new() });
         }
         let mut order: Vec<usize> = (0..values.len()).filter(|&case| values[case] != Value::Missing).collect();
         order.sort_unstable_by(|&a, &b| compare(values[a], values[b]));
@@ -298,7 +347,35 @@ impl Held {
             }
             codes[case] = ranked.len() as u32 - 1;
         }
-        Ok(Held { codes, values: ranked })
+        Ok(Held { codes, narrow: None, values: ranked, up_to: OnceLock::new() })
+    }
+
+    fn is_narrow(&self) -> bool {
+        self.codes.iter().all(|&code| !(NARROW..UNSEEN).contains(&code))
+    }
+
+    fn up_to(&self, coded: &Coded) -> &[[u32; 2]] {
+        self.up_to.get_or_init(|| {
+            let mut n = 0;
+            let up_to = |code: u32| {
+                // What separates a value from itself is the value.
+                let value = coded.threshold(code, code);
+                n += self.values[n..].iter().take_while(|&&other| value.at_least(other) == Some(true)).count();
+                let is_there = n > 0 && are_same(value, self.values[n - 1]);
+                [(n - usize::from(is_there)) as u32, n as u32]
+            };
+            (0..coded.n_codes - u32::from(coded.own.is_some())).map(up_to).collect()
+        })
+    }
+}
+
+/// Whether a value is a threshold; not where they are of different kinds.
+fn are_same(threshold: Threshold, value: Value) -> bool {
+    match (threshold, value) {
+        (Threshold::Float(t), Value::Float(x)) => x == t,
+        (Threshold::Integer(t), Value::Integer(x)) => x == t,
+        (Threshold::Level(t), Value::Level(x)) => x == t,
+        _ => false,
     }
 }
 

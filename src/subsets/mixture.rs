@@ -8,49 +8,89 @@ use super::trees::Subtree;
 use crate::greedy::finish::mass_value;
 use crate::greedy::table::Table;
 
+/// Sums of shares that differ by more are not equal, in whatever order they are added up.
+const MARGIN: f64 = 1e-9;
+
 /// The class shares of such a case; kept as room for the next.
 #[derive(Default)]
 pub(super) struct Mixture(Vec<f64>);
 
 impl Mixture {
-    /// The class of a case that is spread at the root of a tree; `None` if it comes to a node that is not `let_through`.
+    /// The class of a case that is spread at the root of a tree; `None` if that may depend on a node it comes to that is
+    /// not `let_through`.
     pub fn label_of<S>(
         &mut self,
-        (table, held_out): (&Table, &HeldOut),
+        on: (&Table, &HeldOut),
         tree: &Subtree<S>,
         case: u32,
         let_through: impl Fn(&Subtree<S>) -> bool,
     ) -> Option<u32> {
+        // A few heavy branches decide most often.
+        let label = if on.1.has_uneven_costs() { None } else { self.walk::<S, true>(on, tree, case, &let_through) };
+        label.or_else(|| self.walk::<S, false>(on, tree, case, &let_through))
+    }
+
+    /// Adds up shares in the order of the leaves, and with the products of shares, that prediction has; or, if
+    /// `HEAVIEST`, those of the heaviest branches first, as far as what is left cannot change the class any more (`None`
+    /// if it always can).
+    fn walk<S, const HEAVIEST: bool>(
+        &mut self,
+        (table, held_out): (&Table, &HeldOut),
+        tree: &Subtree<S>,
+        case: u32,
+        let_through: &impl Fn(&Subtree<S>) -> bool,
+    ) -> Option<u32> {
         self.0.clear();
         self.0.resize(table.n_classes, 0.0);
+        let mut left = 1.0;
         let mut pending: SmallVec<[(&Subtree<S>, f64); 16]> = SmallVec::new();
         pending.push((tree, 1.0));
         while let Some((mut tree, share)) = pending.pop() {
-            // In the order of the leaves, and with the products of shares, that prediction has.
-            loop {
-                let Some(split) = &tree.split else {
-                    self.add(table, &tree.set, share);
-                    break;
-                };
+            let leaf = loop {
+                let Some(split) = &tree.split else { break Some(&tree.set) };
                 if !let_through(tree) {
+                    if HEAVIEST {
+                        break None;
+                    }
                     return None;
                 }
                 match held_out.way(split, case) {
                     Way::Branch(branch) => tree = &tree.children[branch],
-                    Way::Empty => {
-                        self.add(table, &tree.set, share);
-                        break;
-                    }
+                    Way::Empty => break Some(&tree.set),
                     Way::Spread => {
                         let total: f64 = split.masses.iter().sum();
-                        let branches = tree.children.iter().zip(&split.masses).rev();
-                        pending.extend(branches.map(|(child, mass)| (&**child, share * (mass / total))));
-                        break;
+                        let branch = |branch: usize| (&*tree.children[branch], share * (split.masses[branch] / total));
+                        // What is wanted first is pushed last.
+                        if HEAVIEST && !split.by_mass.is_empty() {
+                            pending.extend(split.by_mass.iter().map(|&of| branch(of as usize)));
+                        } else {
+                            pending.extend((0..tree.children.len()).rev().map(branch));
+                        }
+                        break None;
                     }
                 }
+            };
+            let Some(leaf) = leaf else { continue };
+            self.add(table, leaf, share);
+            left -= share;
+            if HEAVIEST && let Some(label) = self.leader(left + MARGIN) {
+                return Some(label);
             }
         }
-        Some(held_out.label_of(&self.0))
+        if HEAVIEST { None } else { Some(held_out.label_of(&self.0)) }
+    }
+
+    /// The class that is ahead of all others by more than so much.
+    fn leader(&self, by: f64) -> Option<u32> {
+        let (mut first, mut second, mut label) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
+        for (class, &share) in (0..).zip(&self.0) {
+            if share > first {
+                (first, second, label) = (share, first, class);
+            } else if share > second {
+                second = share;
+            }
+        }
+        (first - second > by).then_some(label)
     }
 
     /// Adds the class shares of a leaf, times a share.

@@ -12,18 +12,16 @@ use smallvec::SmallVec;
 
 use super::deal::Deal;
 use super::features::Set;
-use super::graph::{CaseNode, Child, Recent, Split};
+use super::graph::{CaseNode, Child, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::HeldOut;
 use super::mixture::Mixture;
-use super::pessimistic;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::greedy::cases::{Part, Splitter};
-use crate::greedy::finish::mass_value;
 use crate::greedy::growth::{Grown, GrownSplit};
-use crate::greedy::ranking::{NewRanks, Ranking, Ranks};
-use crate::greedy::split::Cut;
-use crate::greedy::{Missing, rules};
+use crate::greedy::ranking::Ranking;
+use crate::greedy::ranks::{NewRanks, Ranks};
+use crate::greedy::rules;
 
 /// A tree on the cases of a set.
 pub(super) struct Subtree<S> {
@@ -45,7 +43,7 @@ pub(super) struct Subtree<S> {
 
 impl<S: Set> Subtree<S> {
     /// A leaf, with the features that may split the set.
-    fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
+    pub(super) fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
         let used = S::empty(64 * ahead.as_ref().len());
         let (split, children) = (None, SmallVec::new());
         Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error }
@@ -60,7 +58,7 @@ impl<S> Subtree<S> {
 }
 
 /// How much a tree that is being built may still err on. Once it errs on more, nothing more is built: what is missing has
-/// features that are taken.
+/// features that are taken, and so has a node where cases are spread and were not all looked at.
 struct Allowance<'a, S> {
     left: Option<u64>,
     taken: &'a S,
@@ -79,20 +77,19 @@ impl<S: Set> Allowance<'_, S> {
 
 /// A worker's case graph, and the trees on it.
 pub(super) struct Forest<'g, S: Set> {
-    ground: &'g Ground,
-    ranks: Box<dyn Ranks>,
-    splitter: Splitter,
-    deal: Deal,
+    pub(super) ground: &'g Ground,
+    pub(super) ranks: Box<dyn Ranks>,
+    pub(super) splitter: Splitter,
+    pub(super) deal: Deal,
     pub ticker: Ticker<'g>,
-    root: Option<Rc<CaseNode<S>>>,
-    /// Every case set that may have splits or trees.
-    sets: Vec<Rc<CaseNode<S>>>,
-    bytes: usize,
+    pub(super) root: Option<Rc<CaseNode<S>>>,
+    /// What case sets and splits take, about.
+    pub(super) bytes: usize,
     /// As many may be in memory.
-    cache: usize,
-    workers: usize,
+    pub(super) cache: usize,
+    pub(super) workers: usize,
     /// Leaves that are shared, by class and error.
-    pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
+    pub(super) pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
     pub flushes: u64,
     mixture: Mixture,
@@ -111,7 +108,6 @@ impl<'g, S: Set> Forest<'g, S> {
             deal: Deal::default(),
             ticker: Ticker::new(budget),
             root: None,
-            sets: Vec::new(),
             bytes: 0,
             cache: ground.cache(workers),
             workers,
@@ -275,13 +271,19 @@ impl<'g, S: Set> Forest<'g, S> {
             && allowance.has_all(&tree)
         {
             let held_out = held_out.clone();
-            let wrong = |case: &u32| {
-                let label = self.label_of(&held_out, &tree, *case, |_| true);
-                held_out.error(*case, label.expect("every node was let through"))
-            };
-            let error = split.spread.iter().map(wrong).sum::<u64>();
-            tree.error += error;
-            allowance.spend(error);
+            let mut error = 0;
+            let mut cases = split.spread.iter();
+            while let (Some(_), Some(&case)) = (allowance.left, cases.next()) {
+                let label = self.label_of(&held_out, &tree, case, |_| true);
+                let wrong = held_out.error(case, label.expect("every node was let through"));
+                error += wrong;
+                allowance.spend(wrong);
+            }
+            match allowance.left {
+                Some(_) => tree.error += error,
+                // As if a part was missing.
+                None => tree.used.add(allowance.taken),
+            }
         }
         Rc::new(tree)
     }
@@ -296,174 +298,6 @@ impl<'g, S: Set> Forest<'g, S> {
         let_through: impl Fn(&Subtree<S>) -> bool,
     ) -> Option<u32> {
         self.mixture.label_of((&self.ground.table, held_out), tree, case, let_through)
-    }
-
-    /// The place of the best split of a set in its ranking.
-    #[inline]
-    pub fn best(&mut self, set: &CaseNode<S>, features: &S) -> Result<Option<usize>, Stop> {
-        if let Ok(place) = set.ranking.borrow().best(features.as_ref()) {
-            return Ok(place);
-        }
-        let mut ranking = set.ranking.borrow_mut();
-        let bytes = ranking.bytes();
-        let sides = (&set.cases, &set.masses[..], set.count);
-        let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
-        self.bytes += ranking.bytes().saturating_sub(bytes);
-        outcome?;
-        Ok(ranking.best(features.as_ref()).expect("it is known now"))
-    }
-
-    /// The split at a place of the ranking of a set.
-    pub fn split(&mut self, set: &Rc<CaseNode<S>>, place: usize) -> Result<Rc<Split<S>>, Stop> {
-        self.make_room()?;
-        let (column, cut) = {
-            let ranking = set.ranking.borrow();
-            let (column, found) = ranking.found(place);
-            if let Some(split) = set.split_by(column) {
-                return Ok(split);
-            }
-            (column, found.cut.clone())
-        };
-        let ground = self.ground;
-        let table = &ground.table;
-        let coded = &table.columns[column as usize];
-        let depth = set.depth + 1;
-        let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
-        let parts = self.splitter.split(&set.cases, table, (column as usize, &cut), &mut self.ticker, wanted)?;
-        let own = coded.has_own(&set.cases);
-        let masses = parts.iter().map(|part| mass_value(table, part.masses.iter().sum(), part.whole)).collect();
-        let mut deal = std::mem::take(&mut self.deal);
-        let mut split = Split {
-            column,
-            cut,
-            is_ordered: coded.ordered,
-            own,
-            children: SmallVec::new(),
-            masses,
-            ways: None,
-            spread: Box::default(),
-            empty_error: 0,
-        };
-        if let Judge::HeldOut(held_out) = &ground.judge {
-            let fractional = ground.params.missing == Missing::Fractional;
-            split.ways = Some(held_out.ways(coded, (column, &split.cut), &split.masses, own, fractional));
-            deal.deal(held_out, &split, &set.judged, parts.len());
-            split.empty_error = held_out.errors(deal.of(parts.len()), set.label);
-            split.spread = deal.of(parts.len() + 1).into();
-        }
-        let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
-        let children = parts.into_iter().enumerate().map(|(branch, part)| {
-            let judged = if split.ways.is_some() { deal.of(branch) } else { &[] };
-            // Only what may be split was wanted.
-            if part.set.cases().is_empty() {
-                return Child::Leaf(self.leaf(part, judged, depth));
-            }
-            let ranking = Ranking::part_of(&set.ranking.borrow(), fixed);
-            Child::Set(self.case_node(part, judged.into(), depth, ranking))
-        });
-        let children = children.collect();
-        let split = Rc::new(Split { children, ..split });
-        self.deal = deal;
-        self.bytes += split.bytes();
-        set.splits.borrow_mut().push(split.clone());
-        Ok(split)
-    }
-
-    /// A leaf of cases that no column can split. Where nobody sees their masses, those of one class and error are one: by
-    /// class, not by label, since cases that are spread mix the shares of classes.
-    fn leaf(&mut self, part: Part, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
-        let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
-        let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
-        let (label, error) = self.leaf_error(&part, judged);
-        let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic);
-        if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
-            return leaf.clone();
-        }
-        let set = Rc::new(self.new_node(part, Box::default(), (label, error), depth, Ranking::none()));
-        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
-        if is_shared {
-            self.pure.insert((class, error), leaf.clone());
-        } else {
-            self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.masses.len();
-        }
-        leaf
-    }
-
-    /// A case set that columns may split.
-    fn case_node(&mut self, part: Part, judged: Box<[u32]>, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
-        let leaf = self.leaf_error(&part, &judged);
-        let node = Rc::new(self.new_node(part, judged, leaf, depth, ranking));
-        self.case_sets += 1;
-        self.bytes += node.bytes();
-        self.sets.push(node.clone());
-        node
-    }
-
-    fn new_node(
-        &self,
-        part: Part,
-        judged: Box<[u32]>,
-        (label, leaf_error): (u32, u64),
-        depth: u64,
-        ranking: Ranking,
-    ) -> CaseNode<S> {
-        CaseNode {
-            cases: part.set,
-            masses: part.masses,
-            count: part.count,
-            depth,
-            whole: part.whole,
-            label,
-            judged,
-            leaf_error,
-            shares: Default::default(),
-            ranking: ranking.into(),
-            splits: Default::default(),
-            recent: Recent::default().into(),
-        }
-    }
-
-    /// The class of a leaf, and its error on the cases that come there whole, or an estimate from its own.
-    fn leaf_error(&self, part: &Part, judged: &[u32]) -> (u32, u64) {
-        let label = self.ground.costs.leaf(&part.masses).1;
-        let error = match &self.ground.judge {
-            Judge::None => 0,
-            Judge::HeldOut(held_out) => held_out.errors(judged, label),
-            Judge::Pessimistic => {
-                let value = |&mass: &u64| mass_value(&self.ground.table, mass, part.whole);
-                pessimistic::of_leaf(part.masses.iter().map(value), label)
-            }
-        };
-        (label, error)
-    }
-
-    /// Where case sets take more than they may, drops all that no living tree stands on. Fails if what is left does not
-    /// fit into the memory allowed.
-    fn make_room(&mut self) -> Result<(), Stop> {
-        if self.bytes <= self.cache {
-            return Ok(());
-        }
-        let alive = self.flush();
-        self.flushes += 1;
-        // What is alive may be more than there is room for: then it is not looked at at every step.
-        self.bytes = alive.min(self.cache / 2);
-        if alive as u64 > self.ticker.memory_limit() / self.workers as u64 { Err(Stop::Memory) } else { Ok(()) }
-    }
-
-    /// Returns about how many bytes the sets take that are left.
-    fn flush(&mut self) -> usize {
-        if self.ground.keeps_recent {
-            self.sets.iter().for_each(|set| set.recent.borrow_mut().clear());
-        }
-        let mut alive = 0;
-        // Parents come before the parts that their splits lead to, and let go of them first.
-        self.sets.retain(|set| {
-            set.splits.borrow_mut().retain(|split| Rc::strong_count(split) > 1);
-            let is_alive = Rc::strong_count(set) > 1;
-            alive += if is_alive { set.bytes() } else { 0 };
-            is_alive
-        });
-        alive
     }
 
     /// How many nodes and leaves a tree has, if no more than so many.
@@ -530,11 +364,19 @@ pub(super) fn kept_error<S: Set>(tree: &Subtree<S>, taken: &S) -> u64 {
 }
 
 impl<S: Set> Drop for Forest<'_, S> {
-    /// Case sets and the trees on them refer to each other.
+    /// Without recursion, however deep trees are.
     fn drop(&mut self) {
-        self.sets.iter().for_each(|set| {
+        let mut pending: Vec<Rc<CaseNode<S>>> = self.root.take().into_iter().collect();
+        while let Some(set) = pending.pop() {
+            // Trees and the case sets that keep them refer to each other.
             set.recent.borrow_mut().clear();
-            set.splits.borrow_mut().clear();
-        });
+            for split in set.splits.take() {
+                let parts = split.children.iter().filter_map(|child| match child {
+                    Child::Set(part) => Some(part.clone()),
+                    Child::Leaf(_) => None,
+                });
+                pending.extend(parts);
+            }
+        }
     }
 }

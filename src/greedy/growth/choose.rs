@@ -8,7 +8,7 @@ use crate::budget::Ticker;
 use crate::criterion::Impurity;
 use crate::criterion::roughly::MARGIN;
 use crate::greedy::orders::Entry;
-use crate::greedy::rough::{Columns, Rough, RoughLook, Survey};
+use crate::greedy::rough::{Rough, RoughLook};
 use crate::greedy::split::{Found, Known, better};
 
 impl<I: Impurity> Grower<'_, I> {
@@ -93,7 +93,7 @@ impl<I: Impurity> Grower<'_, I> {
     fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
         let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
         let go_on = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
-        let columns: Columns = task.others.iter().map(|&column| column as usize).collect();
+        let columns: SmallVec<[usize; 32]> = task.others.iter().map(|&column| column as usize).collect();
         let mut constant: SmallVec<[u32; 32]> = SmallVec::new();
         let saw = |column: usize, look: &RoughLook| {
             if matches!(look, RoughLook::Constant) {
@@ -101,15 +101,21 @@ impl<I: Impurity> Grower<'_, I> {
             }
         };
         let rules = (rule, self.table);
-        let Survey { gains, mut best, unclear } =
-            room.rough.survey(rules, (set, side), &columns, &mut room.sides, go_on, saw);
+        let mut best = room.rough.survey(rules, (set, side), &columns, &mut room.sides, go_on, saw);
         let least = best.as_ref().map_or(f32::NEG_INFINITY, |(_, found)| rule.rough_gain(found, side) - MARGIN);
-        let near = gains.into_iter().filter(|(_, gain)| *gain >= least).map(|(column, _)| column as usize);
-        for column in near.chain(unclear) {
+        let near = room.rough.gains.iter().filter(|(_, gain)| *gain >= least).map(|(column, _)| *column as usize);
+        let mut columns: SmallVec<[usize; 32]> = near.chain(room.rough.unclear.iter().copied()).collect();
+        // Beside another column a cut alone is not enough.
+        if !columns.is_empty()
+            && let Some((column, _)) = best.take_if(|(_, found)| found.is_rough())
+        {
+            columns.push(column as usize);
+        }
+        for column in columns {
             if self.has_stopped() {
                 break;
             }
-            let look = room.rough.closely(rules, column, (set, side), &mut room.sides);
+            let look = room.rough.closely(rules, column, (set, side), &mut room.sides, false);
             let found = match look {
                 Some(look) => look.found(),
                 None => {
