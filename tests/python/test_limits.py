@@ -130,13 +130,17 @@ def workers():
     tasks = [task for task in glob.glob("/proc/self/task/*") if not name(task).startswith("jemalloc")]
     return len(tasks) or threading.active_count()
 
-def usable(before):
+def left(before):
     for _ in range(100):  # the kernel may take a moment to bury a joined thread
         if workers() == before:
             break
         time.sleep(0.01)
+    return workers() - before
+
+def usable(before):
+    stayed = left(before)
     result = OptimalTreeSearch(max_depth=2, threads=2).run(small)
-    say("usable", result.status, result.objective, "threads left", workers() - before)
+    say("usable", result.status, result.objective, "threads left", stayed + left(before))
 
 OptimalTreeSearch(max_depth=2, threads=2).run(small)
 before = workers()
