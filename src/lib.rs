@@ -48,6 +48,7 @@ pub mod criterion;
 pub mod data;
 pub mod error;
 pub mod greedy;
+mod lines;
 pub mod objective;
 pub mod optimal;
 mod simd;

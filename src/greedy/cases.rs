@@ -244,14 +244,6 @@ impl Splitter {
                 counts.extend(masses.chunks_exact(k).map(of_branch));
                 rows.iter_mut().zip(&*counts).for_each(|(rows, &count)| rows.all = count as u32);
             }
-            (Weights::Unit, Some(fractions)) => {
-                for ((_, branch, place), &fraction) in places.zip(fractions) {
-                    masses[place] += u64::from(fraction);
-                    rows[branch].all += 1;
-                    rows[branch].partial += u32::from(fraction < 1 << table.digits);
-                }
-                counts.extend(masses.chunks_exact(k).map(of_branch));
-            }
             (_, fractions) => {
                 counts.resize(n_branches + 1, 0);
                 for (at, (case, branch, place)) in places.enumerate() {

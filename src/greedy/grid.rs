@@ -2,6 +2,7 @@
 
 use super::cases::CaseSet;
 use super::table::{Coded, NONE};
+use crate::lines::Lines;
 use crate::simd::{Instructions, Kernel};
 
 /// Columns of more codes are not narrow.
@@ -15,12 +16,8 @@ const GROUP: usize = 8;
 pub(crate) struct Grid {
     /// Per column; none if it is wide.
     spans: Vec<Option<Span>>,
-    /// Per case and narrow column: the code; one more than the greatest without a value. Lines of cases are longer, to lie
-    /// in one line of the cache.
-    codes: Vec<u8>,
-    width: usize,
-    /// Per case, of tables of few classes.
-    classes: Vec<u8>,
+    /// Per case and narrow column: the code; one more than the greatest without a value.
+    lines: Lines,
 }
 
 /// The places of a column: one for each code, and one for no value.
@@ -40,7 +37,7 @@ impl Span {
 
 impl Grid {
     /// Complexity: O(cases x narrow columns).
-    pub fn new(columns: &[Coded], classes: &[u32]) -> Self {
+    pub fn new(columns: &[Coded], n_cases: usize) -> Self {
         let (mut start, mut n_narrow) = (0, 0);
         let spans: Vec<Option<Span>> = columns
             .iter()
@@ -54,27 +51,19 @@ impl Grid {
                 })
             })
             .collect();
-        let width = n_narrow.next_multiple_of(GROUP);
-        let mut codes = vec![0; width * classes.len()];
+        let mut lines = Lines::new(n_cases, n_narrow);
         for (coded, span) in columns.iter().zip(&spans) {
             if let Some(Span { index, .. }) = *span {
-                let lines = codes.chunks_exact_mut(width).zip(coded.codes());
-                lines.for_each(|(line, &code)| line[index] = code.min(coded.n_codes) as u8);
+                lines.fill(index, coded.codes().iter().map(|&code| code.min(coded.n_codes) as u8));
             }
         }
-        let classes = classes.iter().map_while(|&class| u8::try_from(class).ok()).collect();
-        Grid { spans, codes, width, classes }
-    }
-
-    /// Per case, if no class has a greater number.
-    pub fn classes(&self) -> &[u8] {
-        &self.classes
+        Grid { spans, lines }
     }
 
     /// The codes of some cases in a column.
     pub(super) fn codes_of(&self, span: Span, cases: &[u32]) -> impl Iterator<Item = u32> {
         let none = span.n_codes as u32;
-        cases.iter().map(move |&case| match u32::from(self.codes[case as usize * self.width + span.index]) {
+        cases.iter().map(move |&case| match u32::from(self.lines.line(case)[span.index]) {
             code if code == none => NONE,
             code => code,
         })
@@ -109,21 +98,12 @@ impl Tally {
         if added.is_empty() {
             return;
         }
-        // No place is too great: so there is nothing to check.
-        let mut add = |span: &Span, line: &[u8], mass: u64| {
-            sums[(span.start + usize::from(line[span.index])) % PLACES] += mass;
-        };
-        let line = |case: u32| &grid.codes[case as usize * grid.width..][..grid.width];
-        let ((several, rest), masses) = (set.cases().as_chunks::<4>(), masses.as_chunks::<4>());
-        for (cases, masses) in several.iter().zip(masses.0) {
-            let lines = cases.map(line);
+        for (&case, &mass) in set.cases().iter().zip(masses) {
+            let line = grid.lines.line(case);
             for span in &*added {
-                lines.iter().zip(masses).for_each(|(line, &mass)| add(span, line, mass));
+                // No place is too great: so there is nothing to check.
+                sums[(span.start + usize::from(line[span.index])) % PLACES] += mass;
             }
-        }
-        for (&case, &mass) in rest.iter().zip(masses.1) {
-            let line = line(case);
-            added.iter().for_each(|span| add(span, line, mass));
         }
     }
 

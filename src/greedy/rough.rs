@@ -105,8 +105,7 @@ impl Rough {
     /// Gets ready for the columns of a set that fits.
     pub fn enter(&mut self, table: &Table, set: &CaseSet) {
         self.masses.clear();
-        let classes = table.grid().classes();
-        let half = |case: u32| 32 * u32::from(classes[case as usize]);
+        let half = |case: u32| 32 * table.classes[case as usize];
         match set.fractions() {
             None => self.masses.extend(set.cases().iter().map(|&case| 1 << half(case))),
             Some(fractions) => {

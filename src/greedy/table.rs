@@ -210,7 +210,7 @@ impl Table {
 
     /// Codes of narrow columns, case by case; made when it is asked for.
     pub fn grid(&self) -> &Grid {
-        self.grid.get_or_init(|| Grid::new(&self.columns, &self.classes))
+        self.grid.get_or_init(|| Grid::new(&self.columns, self.n_cases))
     }
 
     /// [`Table::grid`], if it was made.

@@ -114,6 +114,10 @@ impl<S: Set> Without<S> {
     fn is_built(&self) -> bool {
         self.tree.used.is_apart_from(&self.taken)
     }
+
+    fn kept(&self) -> u64 {
+        kept_error(&self.tree, &self.taken)
+    }
 }
 
 impl Elimination<'_> {
@@ -147,21 +151,15 @@ impl Elimination<'_> {
             let mut candidates = Vec::new();
             for feature in tree.used.minus(&required).list() {
                 let from_tree = Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
-                let mut kept = kept_error(&tree, &from_tree.taken);
                 let this = match without[feature].take() {
                     None => from_tree,
+                    Some(before) if before.is_built() || before.kept() >= from_tree.kept() => before,
                     Some(before) => {
-                        let by_before = kept_error(&before.tree, &before.taken);
-                        if by_before >= kept || before.is_built() {
-                            kept = by_before;
-                            before
-                        } else {
-                            forest.let_go(before.tree);
-                            Without { estimate: before.estimate, ..from_tree }
-                        }
+                        forest.let_go(before.tree);
+                        Without { estimate: before.estimate, ..from_tree }
                     }
                 };
-                candidates.push((this.estimate, Reverse(kept), feature));
+                candidates.push((this.estimate, Reverse(this.kept()), feature));
                 without[feature] = Some(this);
             }
             candidates.sort_unstable();

@@ -16,6 +16,7 @@ use crate::error::{Error, Result, list_names};
 use crate::greedy::split::Cut;
 use crate::greedy::table::{Coded, NONE};
 use crate::greedy::{self, Missing};
+use crate::lines::Lines;
 use crate::objective::Units;
 use crate::tree::{Threshold, Unseen};
 
@@ -39,8 +40,7 @@ pub(crate) struct HeldOut {
     columns: Vec<Held>,
     /// Per case and column of few codes: the last digits of the code. Cases go from split to split, that is, from column to
     /// column.
-    narrow: Vec<u8>,
-    n_narrow: usize,
+    narrow: Lines,
     costs: Costs,
     /// Costs as trees carry them, where a case that is spread gets the class of least expected cost.
     spread_costs: Option<Box<[f64]>>,
@@ -118,8 +118,7 @@ impl HeldOut {
             rows,
             masses,
             columns: Vec::new(),
-            narrow: Vec::new(),
-            n_narrow: 0,
+            narrow: Lines::new(0, 0),
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
         })
@@ -141,15 +140,15 @@ impl HeldOut {
             }
             self.columns.push(Held::new(data, index, &self.rows, unseen)?);
         }
+        let mut n_narrow = 0;
         for held in self.columns.iter_mut().filter(|held| held.is_narrow()) {
-            held.narrow = Some(self.n_narrow);
-            self.n_narrow += 1;
+            held.narrow = Some(n_narrow);
+            n_narrow += 1;
         }
-        self.narrow = vec![0; self.n_narrow * self.n_cases];
+        self.narrow = Lines::new(self.n_cases, n_narrow);
         for held in &self.columns {
             if let Some(place) = held.narrow {
-                let lines = self.narrow.chunks_exact_mut(self.n_narrow).zip(&held.codes);
-                lines.for_each(|(line, &code)| line[place] = code as u8);
+                self.narrow.fill(place, held.codes.iter().map(|&code| code as u8));
             }
         }
         Ok(Ok(self))
@@ -250,7 +249,7 @@ impl HeldOut {
         let ways = split.ways.as_ref().expect("made with the split");
         let held = &self.columns[split.column as usize];
         let code = match held.narrow {
-            Some(place) => match u32::from(self.narrow[case as usize * self.n_narrow + place]) {
+            Some(place) => match u32::from(self.narrow.line(case)[place]) {
                 code if code >= NARROW => code | !0xff,
                 code => code,
             },
