@@ -8,7 +8,7 @@
 use crate::simd::{BLOCK, Instructions, Kernel};
 
 /// How far gains per unit of mass must differ.
-pub(crate) const MARGIN: f32 = 1.0 / 4096.0;
+pub(crate) const MARGIN: f32 = 1.0 / 8192.0;
 
 /// Coefficients of log2(1 + t) / t for t in [0, 1), from t^0 on.
 const SERIES: [f32; 6] = [1.442_534_8, -0.718_033_6, 0.457_158_12, -0.277_341_63, 0.121_472_95, -0.025_792_345];

@@ -120,11 +120,11 @@ pub(crate) struct Splitter {
     fractions: Vec<u32>,
 }
 
-/// How many rows, and of how many only a part.
+/// How many rows, and whether of some only a part.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rows {
     all: u32,
-    partial: u32,
+    has_parts: bool,
 }
 
 impl Splitter {
@@ -143,8 +143,11 @@ impl Splitter {
         wanted: impl Fn(&Part) -> bool,
     ) -> Result<SmallVec<[Part; 2]>, Stop> {
         let (n_branches, k) = (cut.n_branches(), table.n_classes);
-        self.mark(set, table, (column, cut));
-        self.add_up(set, table, n_branches);
+        let is_dealt = self.deal_in_two(set, table, (column, cut));
+        if !is_dealt {
+            self.mark(set, table, (column, cut));
+            self.add_up(set, table, n_branches);
+        }
         let missing = self.rows[n_branches].all as usize;
         // What the parts of cases take, at most.
         if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
@@ -160,7 +163,7 @@ impl Splitter {
         let parts = self.masses.chunks_exact(k).zip(&self.counts).zip(&self.rows).take(n_branches);
         let mut parts: SmallVec<[Part; 2]> = parts
             .map(|((masses, &count), rows)| {
-                let whole = rows.partial == 0;
+                let whole = !rows.has_parts;
                 let mut part =
                     Part { masses: masses.into(), count, rows: rows.all as usize, whole, set: CaseSet::default() };
                 // Where no part of a case came, all are whole again.
@@ -172,18 +175,84 @@ impl Splitter {
             .collect();
         let wanted: SmallVec<[bool; 8]> = parts.iter().map(wanted).collect();
         if wanted.contains(&true) {
-            self.deal(set, 1 << table.digits, &wanted, &mut shares);
-            let mut first = 0;
-            for (part, wanted) in parts.iter_mut().zip(wanted) {
-                let end = first + part.rows;
+            if !is_dealt {
+                self.deal(set, 1 << table.digits, &wanted, &mut shares);
+            }
+            for ((part, wanted), &end) in parts.iter_mut().zip(wanted).zip(&self.ends) {
                 if wanted {
-                    let fractions = if part.whole { &[] } else { &self.fractions[first..end] };
-                    part.set = CaseSet::parts(&self.cases[first..end], fractions);
+                    let dealt = end - part.rows..end;
+                    let fractions = if part.whole { &[] } else { &self.fractions[dealt.clone()] };
+                    part.set = CaseSet::parts(&self.cases[dealt], fractions);
                 }
-                first = end;
             }
         }
         Ok(parts)
+    }
+
+    /// Marks, adds up and deals in one pass where each case of mass one, of one of two classes, goes down one of two
+    /// branches. Returns whether that is so.
+    fn deal_in_two(&mut self, set: &CaseSet, table: &Table, (column, cut): (usize, &Cut)) -> bool {
+        let (coded, n) = (&table.columns[column], set.cases().len());
+        // The codes of the first branch, as the first of them and how many more there are.
+        let first = match cut {
+            Cut::AtMost { below, .. } => (0, *below),
+            Cut::Is(same) => (*same, 0),
+            Cut::Each(_) | Cut::In(_) => return false,
+        };
+        // Masses of either class are in one half of a word.
+        let is_narrow = !set.has_fractions() || (n as u64) << table.digits < 1 << 32;
+        if !(coded.is_complete && is_narrow && table.n_classes == 2 && matches!(table.weights, Weights::Unit)) {
+            return false;
+        }
+        match table.made_grid().and_then(|grid| Some((grid, grid.span(column)?))) {
+            Some((grid, span)) => self.deal_by(set, table, grid.codes_of(span, set.cases()), first),
+            None => {
+                let codes = coded.codes();
+                self.deal_by(set, table, set.cases().iter().map(|&case| codes[case as usize]), first);
+            }
+        }
+        true
+    }
+
+    fn deal_by(&mut self, set: &CaseSet, table: &Table, codes: impl Iterator<Item = u32>, (first, more): (u32, u32)) {
+        let Splitter { masses, counts, rows, ends, cases, fractions, .. } = self;
+        let n = set.cases().len();
+        cases.resize(cases.len().max(2 * n), 0);
+        fractions.resize(fractions.len().max(2 * n), 0);
+        // Which branch a case takes is hard to guess: both ends are kept at hand, and sums of both classes in one word.
+        let (mut left, mut right, mut all, mut on_right) = (0, n, 0u64, 0u64);
+        let mut next = |case: u32, code: u32, mass: u64| {
+            let is_right = code.wrapping_sub(first) > more;
+            let at = if is_right { right } else { left };
+            left += usize::from(!is_right);
+            right += usize::from(is_right);
+            let mass = mass << (32 * table.classes[case as usize]);
+            all += mass;
+            on_right += if is_right { mass } else { 0 };
+            at
+        };
+        let of_cases = set.cases().iter().zip(codes);
+        match set.fractions() {
+            None => of_cases.for_each(|(&case, code)| cases[next(case, code, 1)] = case),
+            Some(parts) => of_cases.zip(parts).for_each(|((&case, code), &fraction)| {
+                let at = next(case, code, fraction.into());
+                (cases[at], fractions[at]) = (case, fraction);
+            }),
+        }
+        masses.clear();
+        for sum in [all - on_right, on_right] {
+            masses.extend([sum & u64::from(u32::MAX), sum >> 32]);
+        }
+        counts.clear();
+        counts.extend(masses.chunks_exact(2).map(|masses| masses.iter().sum::<u64>()));
+        rows.clear();
+        for (&count, n) in counts.iter().zip([left, right - n]) {
+            let has_parts = set.has_fractions() && count < (n as u64) << table.digits;
+            rows.push(Rows { all: n as u32, has_parts });
+        }
+        rows.push(Rows::default());
+        ends.clear();
+        ends.extend([left, right]);
     }
 
     /// Finds the branch of each case.
@@ -238,11 +307,20 @@ impl Splitter {
             (case, branch, branch * k + table.classes[case as usize] as usize)
         });
         let of_branch = |masses: &[u64]| masses.iter().sum::<u64>();
+        let whole = |rows: u32| u64::from(rows) << table.digits;
         match (&table.weights, set.fractions()) {
             (Weights::Unit, None) => {
                 places.for_each(|(.., place)| masses[place] += 1);
                 counts.extend(masses.chunks_exact(k).map(of_branch));
                 rows.iter_mut().zip(&*counts).for_each(|(rows, &count)| rows.all = count as u32);
+            }
+            (Weights::Unit, Some(fractions)) => {
+                for ((_, branch, place), &fraction) in places.zip(fractions) {
+                    masses[place] += u64::from(fraction);
+                    rows[branch].all += 1;
+                }
+                counts.extend(masses.chunks_exact(k).map(of_branch));
+                rows.iter_mut().zip(&*counts).for_each(|(rows, &count)| rows.has_parts = count < whole(rows.all));
             }
             (_, fractions) => {
                 counts.resize(n_branches + 1, 0);
@@ -251,7 +329,7 @@ impl Splitter {
                     masses[place] += table.mass(case) * u64::from(fraction);
                     counts[branch] += table.count(case) * u64::from(fraction);
                     rows[branch].all += 1;
-                    rows[branch].partial += u32::from(fractions.is_some() && fraction < 1 << table.digits);
+                    rows[branch].has_parts |= fractions.is_some() && fraction < 1 << table.digits;
                 }
             }
         }
@@ -285,7 +363,7 @@ impl Splitter {
                 of_branch.iter_mut().zip(&alike).for_each(|(sum, mass)| *sum += mass * u64::from(share));
                 counts[branch] += count * u64::from(share);
                 rows[branch].all += n;
-                rows[branch].partial += if share < whole { n } else { 0 };
+                rows[branch].has_parts |= share < whole;
             }
         }
     }
@@ -305,11 +383,10 @@ impl Splitter {
         let all = set.cases().iter().zip(&*branches);
         if let ([left, right], 0) = (&mut ends[..], missing) {
             // Which of two branches a case takes is hard to guess: both ends are kept at hand instead.
-            let (mut left, mut right) = (*left, *right);
             let mut next = |branch: u32| {
-                let at = if branch == 0 { left } else { right };
-                left += usize::from(branch == 0);
-                right += usize::from(branch != 0);
+                let at = if branch == 0 { *left } else { *right };
+                *left += usize::from(branch == 0);
+                *right += usize::from(branch != 0);
                 at
             };
             match set.fractions() {

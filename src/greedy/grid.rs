@@ -78,39 +78,68 @@ impl Grid {
 /// Masses per place.
 #[derive(Debug)]
 pub(super) struct Tally {
-    /// Nothing where no column was added up.
+    /// Nothing where no column was added up, or was taken.
     sums: Box<[u64; PLACES]>,
     added: Vec<Span>,
+    /// How many of these were taken, or left out.
+    taken: usize,
 }
 
 impl Default for Tally {
     fn default() -> Self {
-        Tally { sums: Box::new([0; PLACES]), added: Vec::new() }
+        Tally { sums: Box::new([0; PLACES]), added: Vec::new(), taken: 0 }
     }
 }
 
 impl Tally {
     /// Adds up the masses of the cases of a set by their codes in columns, in place of those of other columns before.
     pub fn add_up(&mut self, grid: &Grid, set: &CaseSet, masses: &[u64], columns: impl Iterator<Item = Span>) {
-        let Tally { sums, added } = self;
-        added.drain(..).for_each(|span| sums.as_chunks_mut::<GROUP>().0[span.groups()].as_flattened_mut().fill(0));
+        self.leave_out(self.added.len());
+        let Tally { sums, added, taken } = self;
+        added.clear();
         added.extend(columns);
-        if added.is_empty() {
-            return;
-        }
-        for (&case, &mass) in set.cases().iter().zip(masses) {
-            let line = grid.lines.line(case);
-            for span in &*added {
-                // No place is too great: so there is nothing to check.
-                sums[(span.start + usize::from(line[span.index])) % PLACES] += mass;
-            }
+        *taken = 0;
+        for spans in added.chunks(ADD_UP.len()) {
+            ADD_UP[spans.len() - 1](sums, grid, set, masses, spans);
         }
     }
 
-    /// The codes of a column that was added up and their masses, for [`Take`].
+    /// The codes of a column that was added up and their masses, to be taken by [`Take`]. Columns are taken in the order in
+    /// which they were added, some of them left out.
     pub fn of(&mut self, span: Span) -> &mut [[u64; GROUP]] {
+        let left_out = self.added[self.taken..].iter().take_while(|added| added.start != span.start).count();
+        self.leave_out(left_out);
+        self.taken += 1;
         self.sums[span.start + span.n_codes] = 0;
         &mut self.sums.as_chunks_mut().0[span.groups()]
+    }
+
+    /// Goes on behind as many columns, or all.
+    fn leave_out(&mut self, n: usize) {
+        let end = self.added.len().min(self.taken + n);
+        for span in &self.added[self.taken..end] {
+            self.sums.as_chunks_mut::<GROUP>().0[span.groups()].as_flattened_mut().fill(0);
+        }
+        self.taken = end;
+    }
+}
+
+type AddUp = fn(&mut [u64; PLACES], &Grid, &CaseSet, &[u64], &[Span]);
+
+/// [`add_up`] for each number of columns up to as many as are worth a pass of their own: with fewer of them the next case
+/// waits for the sums of the one before.
+const ADD_UP: [AddUp; 8] =
+    [add_up::<1>, add_up::<2>, add_up::<3>, add_up::<4>, add_up::<5>, add_up::<6>, add_up::<7>, add_up::<8>];
+
+/// Adds up the masses of cases by their codes in `N` columns.
+fn add_up<const N: usize>(sums: &mut [u64; PLACES], grid: &Grid, set: &CaseSet, masses: &[u64], spans: &[Span]) {
+    let spans: [Span; N] = *spans.first_chunk().expect("as many as that");
+    for (&case, &mass) in set.cases().iter().zip(masses) {
+        let line = grid.lines.line(case);
+        for span in spans {
+            // No place is too great: so there is nothing to check.
+            sums[(span.start + usize::from(line[span.index])) % PLACES] += mass;
+        }
     }
 }
 

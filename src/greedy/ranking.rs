@@ -27,7 +27,7 @@ pub(crate) struct Ranking {
     /// Their splits, in the same order.
     pub(super) found: SmallVec<[Found; 1]>,
     /// Columns whose split is known roughly, and their gains per unit of the mass of the set.
-    pub(super) rough: Vec<(u32, f32)>,
+    pub(super) rough: SmallVec<[(u32, f32); 4]>,
     /// Whether columns were dropped at the end.
     pub(super) is_cut: bool,
 }
@@ -65,7 +65,7 @@ impl Ranking {
     }
 
     fn new(constant: Words) -> Self {
-        let (places, found, rough) = (SmallVec::new(), SmallVec::new(), Vec::new());
+        let (places, found, rough) = (SmallVec::new(), SmallVec::new(), SmallVec::new());
         Ranking { evaluated: constant.clone(), constant, places, found, rough, is_cut: false }
     }
 
@@ -78,7 +78,8 @@ impl Ranking {
     pub fn bytes(&self) -> usize {
         let places = if self.places.spilled() { self.places.capacity() } else { 0 };
         let places = places * (size_of::<Place>() + size_of::<Found>());
-        16 * self.evaluated.len() + places + self.rough.capacity() * size_of::<(u32, f32)>()
+        let rough = if self.rough.spilled() { self.rough.capacity() * size_of::<(u32, f32)>() } else { 0 };
+        16 * self.evaluated.len() + places + rough
     }
 
     /// The place of the best of some columns: `Ok(None)` if none of them splits the set, `Err` if that is not known.
@@ -113,7 +114,7 @@ impl Ranking {
     pub(super) fn take_rough(&mut self, is_allowed: impl Fn(u32) -> bool, columns: &mut Vec<usize>) {
         let allowed = self.rough.iter().filter(|(column, _)| is_allowed(*column));
         let greatest = allowed.map(|(_, gain)| *gain).fold(f32::NEG_INFINITY, f32::max);
-        self.rough.retain(|&(column, gain)| {
+        self.rough.retain(|&mut (column, gain)| {
             let is_taken = is_allowed(column) && gain >= greatest - MARGIN;
             if is_taken {
                 columns.push(column as usize);
@@ -125,8 +126,8 @@ impl Ranking {
     }
 
     /// Forgets the columns with a split whose gain is known roughly and in doubt beside that of another, of which one at
-    /// least is `added`, and puts them into `columns`, ascending.
-    pub(super) fn take_doubtful(&mut self, added: &mut Added, columns: &mut Vec<usize>) {
+    /// least is `added`, and puts them into `columns`, ascending. The first `n_ties` of those added gain the same.
+    pub(super) fn take_doubtful(&mut self, added: &mut Added, n_ties: usize, columns: &mut Vec<usize>) {
         let added_found = added.iter().map(|(_, found)| found);
         if !added_found.chain(&self.found).any(Found::is_rough) {
             return;
@@ -138,7 +139,9 @@ impl Ranking {
             }
         };
         for (place, (column, found)) in added.iter().enumerate() {
-            added[place + 1..].iter().for_each(|(other, of_other)| compare((*column, found), (*other, of_other)));
+            added[(place + 1).max(if place < n_ties { n_ties } else { 0 })..]
+                .iter()
+                .for_each(|(other, of_other)| compare((*column, found), (*other, of_other)));
             let placed = self.places.iter().map(|place| place.column).zip(&self.found);
             placed.for_each(|other| compare((*column, found), other));
         }

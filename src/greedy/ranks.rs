@@ -46,7 +46,7 @@ pub(crate) struct NewRanks {
 }
 
 /// For the work on one column.
-type Room = (Cells, Sides);
+type Room = Box<(Cells, Sides)>;
 
 struct RanksBy<I> {
     table: Arc<Table>,
@@ -89,7 +89,7 @@ impl Unsettled {
 
 impl<I: Impurity> RanksBy<I> {
     fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut Room) -> Look {
-        let (cells, sides) = room;
+        let (cells, sides) = &mut **room;
         let rule = &self.rules[usize::from(set.has_fractions())];
         let coded = &self.table.columns[column];
         let (layout, k) = (Layout::new(self.table.n_classes), self.table.n_classes);
@@ -190,14 +190,15 @@ impl<I: Impurity> RanksBy<I> {
             }
         }
         // A cut alone is enough where no other column comes near.
+        let mut n_ties = added.len();
         loop {
             if outcome.is_ok() && !columns.is_empty() {
                 let set = (cases, node.settle(self.rule(cases)), count);
                 outcome = self.look_exactly(ranking, set, columns, is_alone, added, ticker);
             }
             columns.clear();
-            ranking.take_doubtful(added, columns);
-            is_alone = false;
+            ranking.take_doubtful(added, n_ties, columns);
+            (is_alone, n_ties) = (false, 0);
             if columns.is_empty() || outcome.is_err() {
                 break;
             }
@@ -245,11 +246,12 @@ impl<I: Impurity> RanksBy<I> {
             }
         };
         added.extend(self.rough.survey(rules, (set, side), columns, &mut room.1, go_on, saw));
+        added.append(&mut self.rough.ties);
         lock(&self.rooms).push(room);
         columns.clone_from(&self.rough.unclear);
         columns.iter().for_each(|&column| bits::clear(&mut ranking.evaluated, column));
         ranking.rough.reserve_exact(self.rough.gains.len());
-        ranking.rough.extend_from_slice(&self.rough.gains);
+        ranking.rough.extend(self.rough.gains.iter().copied());
         outcome
     }
 

@@ -8,6 +8,7 @@ use super::cases::CaseSet;
 use super::cells::Cell;
 use super::few::{FEW, Few};
 use super::grid::{Take, Tally};
+use super::ranking::Added;
 use super::split::{Cut, Found, Known, Look, Rule, Sides};
 use super::table::{Coded, NONE, Table, Weights};
 use crate::criterion::roughly::{self, Cuts, MARGIN, Sets};
@@ -46,6 +47,8 @@ pub(super) struct Rough {
     pub gains: Vec<(u32, f32)>,
     /// And those that take an exact look, ascending.
     pub unclear: Vec<usize>,
+    /// And those that gain what the best does, since their branches have the same masses: also with their splits.
+    pub ties: Added,
 }
 
 /// The splits of a column: the sets below its cuts if it is ordered, or else those of its levels.
@@ -61,6 +64,8 @@ struct Candidates {
     /// Of the cases with a value.
     known: [u32; 2],
     purities: Vec<f32>,
+    /// The greatest of these, if the column is ordered.
+    greatest: f32,
 }
 
 impl Candidates {
@@ -73,6 +78,39 @@ impl Candidates {
                 rule.roughly(cut, (self.gain, is_perfect), mass).of(coded)
             }
             false => rule.roughly(Cut::Each(codes.into()), (self.gain, is_perfect), mass),
+        }
+    }
+
+    /// The cuts of an ordered column that may be its best.
+    fn near(&self) -> impl Iterator<Item = usize> {
+        let known_mass = self.known.iter().map(|&mass| u64::from(mass)).sum::<u64>() as f32;
+        let purities = &self.purities[..self.n - 1];
+        let least = self.greatest - known_mass * MARGIN;
+        (0..self.n - 1).filter(move |&cut| purities[cut] >= least && purities[cut].is_finite())
+    }
+
+    /// The cut that is the best without doubt; ties: the first.
+    fn sure_cut(&self) -> Option<usize> {
+        let mut near = self.near();
+        let cut = near.next()?;
+        let branches = self.branches(cut);
+        near.all(|other| self.branches(other) == branches).then_some(cut)
+    }
+
+    /// The class masses of the branches of a split in two, in the order of their numbers: they alone say what it gains.
+    fn branches(&self, cut: usize) -> [[u32; 2]; 2] {
+        let [first, second] = &self.masses;
+        let one = [first[cut], second[cut]];
+        let mut branches = [one, [self.known[0] - one[0], self.known[1] - one[1]]];
+        branches.sort_unstable();
+        branches
+    }
+
+    /// The cut, if this is a split in two that is the best of its column without doubt.
+    fn in_two(&self, table: &Table) -> Option<usize> {
+        match table.columns[self.column].ordered {
+            true => self.sure_cut(),
+            false => Some(0).filter(|_| self.n == 2),
         }
     }
 }
@@ -119,8 +157,8 @@ impl Rough {
 
     /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until `go_on` says no.
     /// `saw` gets what is known of each of them. Returns that of greatest gain, as far as was seen, and its split: roughly if
-    /// no other column comes near. What is known of the others is left in `gains` and `unclear`. Of `side` the masses and
-    /// their sum are read alone.
+    /// no other column comes near but as a tie. What is known of the others is left in `gains`, `unclear` and `ties`. Of
+    /// `side` the masses and their sum are read alone.
     pub fn survey<I: Impurity>(
         &mut self,
         (rule, table): (&Rule<I>, &Table),
@@ -135,6 +173,7 @@ impl Rough {
         self.tally.add_up(grid, set, &self.masses, columns.iter().filter_map(|&column| grid.span(column)));
         self.gains.clear();
         self.unclear.clear();
+        self.ties.clear();
         let mut best = None;
         let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
         for &column in columns {
@@ -148,6 +187,16 @@ impl Rough {
                 RoughLook::Unclear => self.unclear.push(column),
                 RoughLook::Gain(gain) => {
                     self.gains.push((column as u32, gain));
+                    if self.best.column == column {
+                        self.ties.clear();
+                    } else if gain == self.best.gain {
+                        let (this, best) = (&self.this, &self.best);
+                        if let Some((cut, of_best)) = this.in_two(table).zip(best.in_two(table))
+                            && this.branches(cut) == best.branches(of_best)
+                        {
+                            self.ties.push((column as u32, this.found(rule, table, cut, false, side.total)));
+                        }
+                    }
                     if gain < perfect {
                         continue;
                     }
@@ -160,9 +209,14 @@ impl Rough {
             }
         }
         let least = self.best.gain - MARGIN;
-        let is_alone = self.unclear.is_empty() && self.gains.iter().filter(|(_, gain)| *gain >= least).nth(1).is_none();
+        let near = self.gains.iter().filter(|(_, gain)| *gain >= least).count();
+        let is_alone = self.unclear.is_empty() && near == 1 + self.ties.len();
         let (column, found) = best.or_else(|| self.best(rule, table, side, sides, is_alone))?;
-        self.gains.retain(|&(other, _)| other as usize != column);
+        if !found.as_ref().is_ok_and(|found| found.as_ref().is_some_and(|found| is_alone && found.is_rough())) {
+            self.ties.clear();
+        }
+        let is_known = |other: u32| other as usize == column || self.ties.iter().any(|(tie, _)| *tie == other);
+        self.gains.retain(|&(other, _)| !is_known(other));
         if found.is_err() {
             self.unclear.push(column);
             self.unclear.sort_unstable();
@@ -231,7 +285,7 @@ impl Rough {
             return RoughLook::NoSplit;
         }
         let gain = (split - roughly::purity(this.known[0], this.known[1])) / mass as f32;
-        this.gain = gain;
+        (this.gain, this.greatest) = (gain, split);
         if gain > self.best.gain {
             std::mem::swap(&mut self.this, &mut self.best);
         }
@@ -354,21 +408,15 @@ impl Rough {
         sides: &mut Sides,
         is_enough: bool,
     ) -> Option<(usize, Result<Option<Found>, ()>)> {
-        let Candidates { column, gain, n, codes, masses: [first, second], known, purities } = &self.best;
+        let Candidates { column, gain, n, codes, masses: [first, second], known, .. } = &self.best;
         if *gain == f32::NEG_INFINITY {
             return None;
         }
         let known_mass = known.iter().map(|&mass| u64::from(mass)).sum::<u64>();
-        let near = || {
-            let purities = &purities[..n - 1];
-            let least = greatest(purities) - known_mass as f32 * MARGIN;
-            (0..n - 1).filter(move |&cut| purities[cut] >= least && purities[cut].is_finite())
-        };
         // The gain is positive and as great as it must be without doubt.
         if is_enough && *gain > rule.min_gain as f32 + MARGIN {
-            let mut near = near();
             let cut = match table.columns[*column].ordered {
-                true => near.next().filter(|_| near.next().is_none()),
+                true => self.best.sure_cut(),
                 false => Some(0),
             };
             if let Some(cut) = cut {
@@ -389,7 +437,7 @@ impl Rough {
                 [below[0] + below[1], below[1], codes[cut].into(), codes[cut + 1].into()]
             };
             // Where it is in doubt whether the best gain is positive, all cuts are to be looked at.
-            let found = rule.best_of_two(near().map(cut), &known);
+            let found = rule.best_of_two(self.best.near().map(cut), &known);
             return Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(())));
         }
         self.cells.clear();
@@ -399,9 +447,4 @@ impl Rough {
         }
         Some((*column, Ok(rule.multiway(&self.cells, &known, sides))))
     }
-}
-
-/// The greatest number.
-fn greatest(values: &[f32]) -> f32 {
-    values.iter().fold(f32::NEG_INFINITY, |greatest, &value| greatest.max(value))
 }

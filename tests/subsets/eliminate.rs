@@ -142,8 +142,9 @@ fn wide_tables() {
     }
 }
 
-/// Two thousand values a column, and gaps: what is known of a column roughly decides there which are looked at exactly. But
-/// not where rows have counts, be they all one: so the black box has some.
+/// Two thousand values a column, and gaps; some are another column, perhaps the other way round, but for a few cells: what is
+/// known of a column roughly decides there which are looked at exactly, and which are ties. But not where rows have counts,
+/// be they all one: so the black box has some.
 #[test]
 fn many_values() {
     let [removed, parts] = [0; 2].map(AtomicU64::new);
@@ -154,10 +155,21 @@ fn many_values() {
         let n_classes = *random.pick(&[2, 2, 2, 3]);
         let mut columns = Vec::new();
         let mut signal = vec![0; n_rows];
+        let mut before: Option<(u64, Vec<Option<u64>>)> = None;
         for index in 0..5 {
-            let n_values = *random.pick(&[2, 5, 60, 100_000, 100_000]);
-            let cells: Vec<Option<u64>> =
+            let mut n_values = *random.pick(&[2, 5, 60, 100_000, 100_000]);
+            let mut cells: Vec<Option<u64>> =
                 (0..n_rows).map(|_| Some(random.below(n_values)).filter(|_| !random.chance(missing))).collect();
+            if let Some(before) = before.take().filter(|_| random.chance(40)) {
+                (n_values, cells) = before;
+                if random.chance(50) {
+                    cells.iter_mut().flatten().for_each(|cell| *cell = n_values - 1 - *cell);
+                }
+                for _ in 0..*random.pick(&[0, 1, 4, 20]) {
+                    cells[random.below(n_rows as u64) as usize] = Some(random.below(n_values));
+                }
+            }
+            before = Some((n_values, cells.clone()));
             if random.chance(60) {
                 let half = |cell: &Option<u64>| cell.is_some_and(|cell| 2 * cell >= n_values);
                 signal.iter_mut().zip(&cells).for_each(|(signal, cell)| *signal ^= u64::from(half(cell)));
