@@ -151,15 +151,17 @@ impl Elimination<'_> {
             let mut candidates = Vec::new();
             for feature in tree.used.minus(&required).list() {
                 let from_tree = Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
-                let this = match without[feature].take() {
-                    None => from_tree,
-                    Some(before) if before.is_built() || before.kept() >= from_tree.kept() => before,
-                    Some(before) => {
+                let of_tree = from_tree.kept();
+                let before = without[feature].take().map(|before| (before.kept(), before));
+                let (kept, this) = match before {
+                    None => (of_tree, from_tree),
+                    Some((kept, before)) if before.is_built() || kept >= of_tree => (kept, before),
+                    Some((_, before)) => {
                         forest.let_go(before.tree);
-                        Without { estimate: before.estimate, ..from_tree }
+                        (of_tree, Without { estimate: before.estimate, ..from_tree })
                     }
                 };
-                candidates.push((this.estimate, Reverse(this.kept()), feature));
+                candidates.push((this.estimate, Reverse(kept), feature));
                 without[feature] = Some(this);
             }
             candidates.sort_unstable();
@@ -175,7 +177,7 @@ impl Elimination<'_> {
                     let most = bar.0 - u64::from(feature > bar.1);
                     stats.built += 1;
                     self.board.count(1, 0);
-                    match forest.without_all(&this.tree, &this.taken, &rest, most) {
+                    match forest.without_all(&this.tree, &this.taken, &rest, most - bound) {
                         Ok(tree) => forest.let_go(std::mem::replace(&mut this.tree, tree)),
                         Err(stop) => return (Some((features, tree)), Some(stop)),
                     }

@@ -5,7 +5,7 @@
 //! pointers where an earlier tree went the same way: nothing is evaluated twice. Case sets are reached from the root by
 //! one path each; equal ones on different paths are not looked for, since that costs what it saves.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -15,6 +15,9 @@ use super::trees::Subtree;
 use crate::greedy::cases::{CaseSet, Masses};
 use crate::greedy::ranking::Ranking;
 use crate::greedy::split::Cut;
+
+/// Held-out cases, without an allocation for a few.
+pub(super) type Judged = SmallVec<[u32; 6]>;
 
 /// A case set.
 pub(super) struct CaseNode<S> {
@@ -30,11 +33,9 @@ pub(super) struct CaseNode<S> {
     /// The class of a leaf with these cases.
     pub label: u32,
     /// Held-out cases that come here whole.
-    pub judged: Box<[u32]>,
+    pub judged: Judged,
     /// The error of a leaf: theirs, or an estimate from the building cases.
     pub leaf_error: u64,
-    /// Class shares, where held-out cases are spread.
-    pub shares: OnceCell<SmallVec<[f64; 2]>>,
     pub ranking: RefCell<Ranking>,
     /// Where the splits that trees asked for lead.
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
@@ -113,7 +114,8 @@ impl<S> CaseNode<S> {
         let ranking = self.ranking.borrow().bytes();
         // Counts of the allocator and of references included.
         let masses = if self.masses.spilled() { 8 * self.masses.len() } else { 0 };
-        size_of::<Self>() + 64 + self.cases.bytes() + 4 * self.judged.len() + masses + ranking
+        let judged = if self.judged.spilled() { 4 * self.judged.len() } else { 0 };
+        size_of::<Self>() + 64 + self.cases.bytes() + judged + masses + ranking
     }
 
     /// The split by a column, if a tree asked for it.

@@ -95,12 +95,9 @@ impl Mixture {
 
     /// Adds the class shares of a leaf, times a share.
     fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) {
-        let shares = set.shares.get_or_init(|| {
-            let masses: SmallVec<[f64; 2]> =
-                set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
-            let total: f64 = masses.iter().sum();
-            masses.iter().map(|mass| mass / total).collect()
-        });
+        let masses: SmallVec<[f64; 2]> = set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
+        let total: f64 = masses.iter().sum();
+        let shares = masses.iter().map(|mass| mass / total);
         self.0.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
     }
 }

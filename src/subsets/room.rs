@@ -30,7 +30,7 @@ impl<S: Set> Forest<'_, S> {
     /// Drops a tree and, where they take much room, the splits and case sets that no other tree stands on: what is built
     /// next takes their place while it is near. Complexity: O(nodes that are dropped).
     pub fn let_go(&mut self, tree: Rc<Subtree<S>>) {
-        if self.bytes > self.cache / 2 {
+        if self.bytes > self.cache / 4 {
             self.drop_tree(tree);
         }
     }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use smallvec::SmallVec;
 
 use super::features::Set;
-use super::graph::{CaseNode, Child, Recent, Split};
+use super::graph::{CaseNode, Child, Judged, Recent, Split};
 use super::ground::Judge;
 use super::pessimistic;
 use super::trees::{Forest, Subtree};
@@ -103,7 +103,7 @@ impl<S: Set> Forest<'_, S> {
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
-        let set = Rc::new(self.new_node(part, Box::default(), (label, error), depth, Ranking::none()));
+        let set = Rc::new(self.new_node(part, Judged::new(), (label, error), depth, Ranking::none()));
         let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
@@ -114,13 +114,7 @@ impl<S: Set> Forest<'_, S> {
     }
 
     /// A case set that columns may split.
-    pub(super) fn case_node(
-        &mut self,
-        part: Part,
-        judged: Box<[u32]>,
-        depth: u64,
-        ranking: Ranking,
-    ) -> Rc<CaseNode<S>> {
+    pub(super) fn case_node(&mut self, part: Part, judged: Judged, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
         let leaf = self.leaf_error(&part, &judged);
         let node = Rc::new(self.new_node(part, judged, leaf, depth, ranking));
         self.case_sets += 1;
@@ -131,7 +125,7 @@ impl<S: Set> Forest<'_, S> {
     pub(super) fn new_node(
         &self,
         part: Part,
-        judged: Box<[u32]>,
+        judged: Judged,
         (label, leaf_error): (u32, u64),
         depth: u64,
         ranking: Ranking,
@@ -145,7 +139,6 @@ impl<S: Set> Forest<'_, S> {
             label,
             judged,
             leaf_error,
-            shares: Default::default(),
             ranking: ranking.into(),
             splits: Default::default(),
             recent: Recent::default().into(),

@@ -118,7 +118,7 @@ impl<'g, S: Set> Forest<'g, S> {
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
-            _ => Box::default(),
+            _ => SmallVec::new(),
         };
         let root = Part::all(&table);
         let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
@@ -159,7 +159,7 @@ impl<'g, S: Set> Forest<'g, S> {
     }
 
     /// The tree over `features`, which are those of another tree but for those `taken`. It is given up where it is known to
-    /// err on more than `most`: what is not built then keeps features that are taken.
+    /// err on more than `most` beside what is kept ([`kept_error`]): what is not built then keeps features that are taken.
     pub fn without_all(
         &mut self,
         tree: &Rc<Subtree<S>>,
@@ -168,9 +168,7 @@ impl<'g, S: Set> Forest<'g, S> {
         most: u64,
     ) -> Result<Rc<Subtree<S>>, Stop> {
         self.make_room()?;
-        let mut allowance = Allowance { left: Some(most), taken };
-        allowance.spend(kept_error(tree, taken));
-        self.remove(tree, features, &mut allowance)
+        self.remove(tree, features, &mut Allowance { left: Some(most), taken })
     }
 
     /// The tree over `features` on the cases of a set.
@@ -228,7 +226,7 @@ impl<'g, S: Set> Forest<'g, S> {
         Ok(tree)
     }
 
-    /// Takes features from a tree; [`kept_error`] was spent.
+    /// Takes features from a tree; [`kept_error`] is not spent again.
     fn remove(
         &mut self,
         tree: &Rc<Subtree<S>>,
