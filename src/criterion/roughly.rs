@@ -31,11 +31,6 @@ pub(crate) fn purity(first: u32, second: u32) -> f32 {
     x_log_x(first) + x_log_x(second) - x_log_x(first.wrapping_add(second))
 }
 
-/// About the gain per unit of mass that leaves no impurity, for a set of two classes of this mass.
-pub(crate) fn perfect_gain(masses: &[u64], total: u64) -> f32 {
-    -purity(masses[0] as u32, masses[1] as u32) / total as f32
-}
-
 /// The purities of sets of these masses of the first class and of the second; together.
 pub(crate) struct Sets<'a> {
     /// How many. Masses and purities are longer, by less than a block.

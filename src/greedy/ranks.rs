@@ -17,7 +17,7 @@ use super::table::Table;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::criterion::{Impurity, Side};
-use crate::threads::lock;
+use crate::threads::{held, lock};
 
 /// Cases times columns from which columns are shared out to threads.
 const PARALLEL: usize = 1 << 17;
@@ -231,7 +231,7 @@ impl<I: Impurity> RanksBy<I> {
     ) -> Result<(), Stop> {
         let rules = (&self.rules[usize::from(set.has_fractions())], &*self.table);
         let (mut outcome, evaluations) = (Ok(()), &mut self.evaluations);
-        let mut room = lock(&self.rooms).pop().unwrap_or_default();
+        let mut room = held(self.rooms.get_mut()).pop().unwrap_or_default();
         let go_on = || {
             outcome = ticker.tick(2 * set.cases().len());
             *evaluations += u64::from(outcome.is_ok());
@@ -247,7 +247,7 @@ impl<I: Impurity> RanksBy<I> {
         };
         added.extend(self.rough.survey(rules, (set, side), columns, &mut room.1, go_on, saw));
         added.append(&mut self.rough.ties);
-        lock(&self.rooms).push(room);
+        held(self.rooms.get_mut()).push(room);
         columns.clone_from(&self.rough.unclear);
         columns.iter().for_each(|&column| bits::clear(&mut ranking.evaluated, column));
         ranking.rough.reserve_exact(self.rough.gains.len());
@@ -292,10 +292,10 @@ impl<I: Impurity> RanksBy<I> {
             return Ok(());
         }
         let mut outcome = Ok(());
-        let mut room = lock(&self.rooms).pop().unwrap_or_default();
+        let mut room = held(self.rooms.get_mut()).pop().unwrap_or_default();
         let is_rough = Rough::fits(self.rule(set.0), &self.table, set.1);
         if is_rough {
-            self.rough.enter(&self.table, set.0);
+            self.rough.enter(&self.table, set.0, set.1);
         }
         let mut is_entered = false;
         for &column in columns {
@@ -327,7 +327,7 @@ impl<I: Impurity> RanksBy<I> {
         if is_entered {
             room.0.leave(set.0);
         }
-        lock(&self.rooms).push(room);
+        held(self.rooms.get_mut()).push(room);
         outcome
     }
 

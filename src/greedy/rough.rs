@@ -26,6 +26,8 @@ const MOST_WITH_PLACE: u32 = u32::MAX / FEW as u32;
 #[derive(Debug, Default)]
 pub(super) struct Rough {
     isa: Isa,
+    /// The masses of the set, and its purity.
+    whole: ([u32; 2], f32),
     /// Per case of the set: its mass, in the half of its class.
     masses: Vec<u64>,
     /// Of columns that are narrow.
@@ -141,7 +143,9 @@ impl Rough {
     }
 
     /// Gets ready for the columns of a set that fits.
-    pub fn enter(&mut self, table: &Table, set: &CaseSet) {
+    pub fn enter(&mut self, table: &Table, set: &CaseSet, side: &Side) {
+        let whole = [side.masses[0] as u32, side.masses[1] as u32];
+        self.whole = (whole, roughly::purity(whole[0], whole[1]));
         self.masses.clear();
         let half = |case: u32| 32 * table.classes[case as usize];
         match set.fractions() {
@@ -168,14 +172,15 @@ impl Rough {
         mut go_on: impl FnMut() -> bool,
         mut saw: impl FnMut(usize, &RoughLook),
     ) -> Option<(u32, Found)> {
-        self.enter(table, set);
+        self.enter(table, set, side);
         let grid = table.grid();
         self.tally.add_up(grid, set, &self.masses, columns.iter().filter_map(|&column| grid.span(column)));
         self.gains.clear();
         self.unclear.clear();
         self.ties.clear();
         let mut best = None;
-        let perfect = roughly::perfect_gain(&side.masses, side.total) - MARGIN;
+        // The gain that leaves no impurity.
+        let perfect = -self.whole.1 / side.total as f32 - MARGIN;
         for &column in columns {
             if !go_on() {
                 break;
@@ -284,7 +289,10 @@ impl Rough {
         if split == f32::NEG_INFINITY {
             return RoughLook::NoSplit;
         }
-        let gain = (split - roughly::purity(this.known[0], this.known[1])) / mass as f32;
+        // Most often all cases have a value.
+        let base =
+            if this.known == self.whole.0 { self.whole.1 } else { roughly::purity(this.known[0], this.known[1]) };
+        let gain = (split - base) / mass as f32;
         (this.gain, this.greatest) = (gain, split);
         if gain > self.best.gain {
             std::mem::swap(&mut self.this, &mut self.best);
