@@ -5,7 +5,7 @@
 //! pointers where an earlier tree went the same way: nothing is evaluated twice. Case sets are reached from the root by
 //! one path each; equal ones on different paths are not looked for, since that costs what it saves.
 
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -17,7 +17,7 @@ use crate::greedy::ranking::Ranking;
 use crate::greedy::split::Cut;
 
 /// Held-out cases, without an allocation for a few.
-pub(super) type Judged = SmallVec<[u32; 6]>;
+pub(super) type Judged = SmallVec<[u32; 4]>;
 
 /// A case set.
 pub(super) struct CaseNode<S> {
@@ -36,6 +36,8 @@ pub(super) struct CaseNode<S> {
     pub judged: Judged,
     /// The error of a leaf: theirs, or an estimate from the building cases.
     pub leaf_error: u64,
+    /// Class shares, where held-out cases are spread.
+    pub shares: OnceCell<Box<[f64]>>,
     pub ranking: RefCell<Ranking>,
     /// Where the splits that trees asked for lead.
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,

@@ -71,9 +71,13 @@ impl Mixture {
                 }
             };
             let Some(leaf) = leaf else { continue };
-            self.add(table, leaf, share);
+            let greatest = self.add(table, leaf, share);
             left -= share;
-            if HEAVIEST && let Some(label) = self.leader(left + MARGIN) {
+            // Only a class with more than what is left can be that far ahead: many have not.
+            if HEAVIEST
+                && greatest > left
+                && let Some(label) = self.leader(left + MARGIN)
+            {
                 return Some(label);
             }
         }
@@ -93,11 +97,17 @@ impl Mixture {
         (first - second > by).then_some(label)
     }
 
-    /// Adds the class shares of a leaf, times a share.
-    fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) {
-        let masses: SmallVec<[f64; 2]> = set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
-        let total: f64 = masses.iter().sum();
-        let shares = masses.iter().map(|mass| mass / total);
-        self.0.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
+    /// Adds the class shares of a leaf, times a share. Returns the greatest sum.
+    fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) -> f64 {
+        let shares = set.shares.get_or_init(|| {
+            let masses: SmallVec<[f64; 2]> =
+                set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
+            let total: f64 = masses.iter().sum();
+            masses.iter().map(|mass| mass / total).collect()
+        });
+        self.0.iter_mut().zip(shares).fold(0.0, |greatest, (p, of_leaf)| {
+            *p += share * of_leaf;
+            greatest.max(*p)
+        })
     }
 }

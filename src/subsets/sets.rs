@@ -1,5 +1,6 @@
 //! Case sets and what their splits lead to, found when a tree asks for it.
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -139,6 +140,7 @@ impl<S: Set> Forest<'_, S> {
             label,
             judged,
             leaf_error,
+            shares: OnceCell::new(),
             ranking: ranking.into(),
             splits: Default::default(),
             recent: Recent::default().into(),
