@@ -57,11 +57,6 @@ impl Costs {
         self.costs.as_ref().map_or(u128::from(class != taken_for), |costs| costs[class][taken_for].into())
     }
 
-    /// Whether every error costs one.
-    pub fn are_equal(&self) -> bool {
-        self.costs.is_none()
-    }
-
     /// The greatest cost, in units.
     pub fn greatest(&self) -> u128 {
         self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())

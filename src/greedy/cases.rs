@@ -143,9 +143,9 @@ impl Splitter {
         wanted: impl Fn(&Part) -> bool,
     ) -> Result<SmallVec<[Part; 2]>, Stop> {
         let (n_branches, k) = (cut.n_branches(), table.n_classes);
-        let is_dealt = self.deal_in_two(set, table, (column, cut));
+        self.mark(set, table, (column, cut));
+        let is_dealt = n_branches == 2 && self.deal_in_two(set, table);
         if !is_dealt {
-            self.mark(set, table, (column, cut));
             self.add_up(set, table, n_branches);
         }
         let missing = self.rows[n_branches].all as usize;
@@ -189,70 +189,54 @@ impl Splitter {
         Ok(parts)
     }
 
-    /// Marks, adds up and deals in one pass where each case of mass one, of one of two classes, goes down one of two
-    /// branches. Returns whether that is so.
-    fn deal_in_two(&mut self, set: &CaseSet, table: &Table, (column, cut): (usize, &Cut)) -> bool {
-        let (coded, n) = (&table.columns[column], set.cases().len());
-        // The codes of the first branch, as the first of them and how many more there are.
-        let first = match cut {
-            Cut::AtMost { below, .. } => (0, *below),
-            Cut::Is(same) => (*same, 0),
-            Cut::Each(_) | Cut::In(_) => return false,
-        };
-        // Masses of either class are in one half of a word.
+    /// Adds up and deals in one pass where each case of mass one, of one of two classes, goes down one of two branches.
+    /// Returns whether that is so.
+    fn deal_in_two(&mut self, set: &CaseSet, table: &Table) -> bool {
+        let Splitter { branches, masses, counts, rows, ends, cases, fractions, .. } = self;
+        let n = set.cases().len();
+        // Sums of either class are in one half of a word.
         let is_narrow = !set.has_fractions() || (n as u64) << table.digits < 1 << 32;
-        if !(coded.is_complete && is_narrow && table.n_classes == 2 && matches!(table.weights, Weights::Unit)) {
+        let is_unit = table.n_classes == 2 && matches!(table.weights, Weights::Unit);
+        if !(is_narrow && is_unit) || branches.contains(&2) {
             return false;
         }
-        match table.made_grid().and_then(|grid| Some((grid, grid.span(column)?))) {
-            Some((grid, span)) => self.deal_by(set, table, grid.codes_of(span, set.cases()), first),
-            None => {
-                let codes = coded.codes();
-                self.deal_by(set, table, set.cases().iter().map(|&case| codes[case as usize]), first);
-            }
-        }
-        true
-    }
-
-    fn deal_by(&mut self, set: &CaseSet, table: &Table, codes: impl Iterator<Item = u32>, (first, more): (u32, u32)) {
-        let Splitter { masses, counts, rows, ends, cases, fractions, .. } = self;
-        let n = set.cases().len();
         cases.resize(cases.len().max(2 * n), 0);
         fractions.resize(fractions.len().max(2 * n), 0);
-        // Which branch a case takes is hard to guess: both ends are kept at hand, and sums of both classes in one word.
+        // Which branch a case takes is hard to guess: both ends are kept at hand.
         let (mut left, mut right, mut all, mut on_right) = (0, n, 0u64, 0u64);
-        let mut next = |case: u32, code: u32, mass: u64| {
-            let is_right = code.wrapping_sub(first) > more;
-            let at = if is_right { right } else { left };
-            left += usize::from(!is_right);
-            right += usize::from(is_right);
+        let mut next = |case: u32, branch: u32, mass: u64| {
+            let at = if branch == 0 { left } else { right };
+            left += usize::from(branch == 0);
+            right += usize::from(branch != 0);
             let mass = mass << (32 * table.classes[case as usize]);
             all += mass;
-            on_right += if is_right { mass } else { 0 };
+            on_right += if branch == 0 { 0 } else { mass };
             at
         };
-        let of_cases = set.cases().iter().zip(codes);
+        let of_cases = set.cases().iter().zip(&*branches);
         match set.fractions() {
-            None => of_cases.for_each(|(&case, code)| cases[next(case, code, 1)] = case),
-            Some(parts) => of_cases.zip(parts).for_each(|((&case, code), &fraction)| {
-                let at = next(case, code, fraction.into());
+            None => of_cases.for_each(|(&case, &branch)| cases[next(case, branch, 1)] = case),
+            Some(parts) => of_cases.zip(parts).for_each(|((&case, &branch), &fraction)| {
+                let at = next(case, branch, fraction.into());
                 (cases[at], fractions[at]) = (case, fraction);
             }),
         }
         masses.clear();
-        for sum in [all - on_right, on_right] {
-            masses.extend([sum & u64::from(u32::MAX), sum >> 32]);
-        }
         counts.clear();
-        counts.extend(masses.chunks_exact(2).map(|masses| masses.iter().sum::<u64>()));
         rows.clear();
-        for (&count, n) in counts.iter().zip([left, right - n]) {
+        for (sum, n) in [(all - on_right, left), (on_right, right - n)] {
+            let of_branch = [sum & u64::from(u32::MAX), sum >> 32];
+            let count = of_branch.iter().sum();
             let has_parts = set.has_fractions() && count < (n as u64) << table.digits;
+            masses.extend(of_branch);
+            counts.push(count);
             rows.push(Rows { all: n as u32, has_parts });
         }
+        // Those without a value.
         rows.push(Rows::default());
         ends.clear();
         ends.extend([left, right]);
+        true
     }
 
     /// Finds the branch of each case.
@@ -373,7 +357,6 @@ impl Splitter {
     fn deal(&mut self, set: &CaseSet, whole: u32, wanted: &[bool], shares: &mut Shares) {
         let Splitter { branches, rows, ends, cases, fractions, .. } = self;
         let n_branches = wanted.len();
-        let missing = rows[n_branches].all;
         let rows = rows[..n_branches].iter().map(|rows| rows.all as usize);
         let n = rows.clone().sum::<usize>();
         cases.resize(n.max(cases.len()), 0);
@@ -381,23 +364,6 @@ impl Splitter {
         ends.clear();
         ends.extend(rows.scan(0, |end, rows| Some(std::mem::replace(end, *end + rows))));
         let all = set.cases().iter().zip(&*branches);
-        if let ([left, right], 0) = (&mut ends[..], missing) {
-            // Which of two branches a case takes is hard to guess: both ends are kept at hand instead.
-            let mut next = |branch: u32| {
-                let at = if branch == 0 { *left } else { *right };
-                *left += usize::from(branch == 0);
-                *right += usize::from(branch != 0);
-                at
-            };
-            match set.fractions() {
-                None => all.for_each(|(&case, &branch)| cases[next(branch)] = case),
-                Some(parts) => all.zip(parts).for_each(|((&case, &branch), &fraction)| {
-                    let at = next(branch);
-                    (cases[at], fractions[at]) = (case, fraction);
-                }),
-            }
-            return;
-        }
         let mut put = |branch: usize, case: u32, fraction: u32| {
             let end = &mut ends[branch];
             (cases[*end], fractions[*end]) = (case, fraction);

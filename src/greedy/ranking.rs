@@ -139,9 +139,8 @@ impl Ranking {
             }
         };
         for (place, (column, found)) in added.iter().enumerate() {
-            added[(place + 1).max(if place < n_ties { n_ties } else { 0 })..]
-                .iter()
-                .for_each(|(other, of_other)| compare((*column, found), (*other, of_other)));
+            let next = if place < n_ties { n_ties } else { place + 1 };
+            added[next..].iter().for_each(|(other, of_other)| compare((*column, found), (*other, of_other)));
             let placed = self.places.iter().map(|place| place.column).zip(&self.found);
             placed.for_each(|other| compare((*column, found), other));
         }

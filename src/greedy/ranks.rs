@@ -251,7 +251,7 @@ impl<I: Impurity> RanksBy<I> {
         columns.clone_from(&self.rough.unclear);
         columns.iter().for_each(|&column| bits::clear(&mut ranking.evaluated, column));
         ranking.rough.reserve_exact(self.rough.gains.len());
-        ranking.rough.extend(self.rough.gains.iter().copied());
+        ranking.rough.extend_from_slice(&self.rough.gains);
         outcome
     }
 

@@ -83,23 +83,30 @@ impl Candidates {
         }
     }
 
+    /// The mass of the cases with a value.
+    fn known_mass(&self) -> u64 {
+        self.known.iter().map(|&mass| u64::from(mass)).sum()
+    }
+
     /// The cuts of an ordered column that may be its best.
     fn near(&self) -> impl Iterator<Item = usize> {
-        let known_mass = self.known.iter().map(|&mass| u64::from(mass)).sum::<u64>() as f32;
         let purities = &self.purities[..self.n - 1];
-        let least = self.greatest - known_mass * MARGIN;
+        let least = self.greatest - self.known_mass() as f32 * MARGIN;
         (0..self.n - 1).filter(move |&cut| purities[cut] >= least && purities[cut].is_finite())
     }
 
-    /// The cut that is the best without doubt; ties: the first.
-    fn sure_cut(&self) -> Option<usize> {
+    /// The cut that is the best without doubt; ties: the first. Any, for a column that has one split alone.
+    fn sure_cut(&self, table: &Table) -> Option<usize> {
+        if !table.columns[self.column].ordered {
+            return Some(0);
+        }
         let mut near = self.near();
         let cut = near.next()?;
         let branches = self.branches(cut);
         near.all(|other| self.branches(other) == branches).then_some(cut)
     }
 
-    /// The class masses of the branches of a split in two, in the order of their numbers: they alone say what it gains.
+    /// The class masses of the two branches of a cut, in the order of their numbers: they alone say what it gains.
     fn branches(&self, cut: usize) -> [[u32; 2]; 2] {
         let [first, second] = &self.masses;
         let one = [first[cut], second[cut]];
@@ -108,12 +115,11 @@ impl Candidates {
         branches
     }
 
-    /// The cut, if this is a split in two that is the best of its column without doubt.
-    fn in_two(&self, table: &Table) -> Option<usize> {
-        match table.columns[self.column].ordered {
-            true => self.sure_cut(),
-            false => Some(0).filter(|_| self.n == 2),
-        }
+    /// [`Candidates::branches`] of the best split, if that is one in two without doubt; and its cut.
+    fn best_in_two(&self, table: &Table) -> Option<(usize, [[u32; 2]; 2])> {
+        let is_in_two = table.columns[self.column].ordered || self.n == 2;
+        let cut = self.sure_cut(table).filter(|_| is_in_two)?;
+        Some((cut, self.branches(cut)))
     }
 }
 
@@ -192,16 +198,7 @@ impl Rough {
                 RoughLook::Unclear => self.unclear.push(column),
                 RoughLook::Gain(gain) => {
                     self.gains.push((column as u32, gain));
-                    if self.best.column == column {
-                        self.ties.clear();
-                    } else if gain == self.best.gain {
-                        let (this, best) = (&self.this, &self.best);
-                        if let Some((cut, of_best)) = this.in_two(table).zip(best.in_two(table))
-                            && this.branches(cut) == best.branches(of_best)
-                        {
-                            self.ties.push((column as u32, this.found(rule, table, cut, false, side.total)));
-                        }
-                    }
+                    self.note_tie(rule, table, column, side.total);
                     if gain < perfect {
                         continue;
                     }
@@ -217,7 +214,7 @@ impl Rough {
         let near = self.gains.iter().filter(|(_, gain)| *gain >= least).count();
         let is_alone = self.unclear.is_empty() && near == 1 + self.ties.len();
         let (column, found) = best.or_else(|| self.best(rule, table, side, sides, is_alone))?;
-        if !found.as_ref().is_ok_and(|found| found.as_ref().is_some_and(|found| is_alone && found.is_rough())) {
+        if !(is_alone && matches!(&found, Ok(Some(found)) if found.is_rough())) {
             self.ties.clear();
         }
         let is_known = |other: u32| other as usize == column || self.ties.iter().any(|(tie, _)| *tie == other);
@@ -227,6 +224,20 @@ impl Rough {
             self.unclear.sort_unstable();
         }
         found.ok().flatten().map(|found| (column as u32, found))
+    }
+
+    /// Takes a column, the one that was looked at last, for a tie if it gains what the best does for the same reason.
+    fn note_tie<I: Impurity>(&mut self, rule: &Rule<I>, table: &Table, column: usize, mass: u64) {
+        let (this, best) = (&self.this, &self.best);
+        if best.column == column {
+            // It is the best itself.
+            self.ties.clear();
+        } else if this.gain == best.gain
+            && let Some((cut, branches)) = this.best_in_two(table)
+            && best.best_in_two(table).is_some_and(|(_, of_best)| of_best == branches)
+        {
+            self.ties.push((column as u32, this.found(rule, table, cut, false, mass)));
+        }
     }
 
     /// Looks at a column of the set entered roughly, and exactly at what may be its best split unless the cut `is_enough`;
@@ -391,7 +402,7 @@ impl Rough {
     fn perfect<I: Impurity>(&self, rule: &Rule<I>, table: &Table, mass: u64) -> Option<(usize, Found)> {
         let Candidates { column, gain, n, masses: [first, second], known: [all_first, all_second], purities, .. } =
             &self.best;
-        if u64::from(*all_first) + u64::from(*all_second) != mass || *gain <= rule.min_gain as f32 + MARGIN {
+        if self.best.known_mass() != mass || *gain <= rule.min_gain as f32 + MARGIN {
             return None;
         }
         let mut pairs = first.iter().zip(second).take(*n);
@@ -420,16 +431,12 @@ impl Rough {
         if *gain == f32::NEG_INFINITY {
             return None;
         }
-        let known_mass = known.iter().map(|&mass| u64::from(mass)).sum::<u64>();
         // The gain is positive and as great as it must be without doubt.
-        if is_enough && *gain > rule.min_gain as f32 + MARGIN {
-            let cut = match table.columns[*column].ordered {
-                true => self.best.sure_cut(),
-                false => Some(0),
-            };
-            if let Some(cut) = cut {
-                return Some((*column, Ok(Some(self.best.found(rule, table, cut, false, node.total)))));
-            }
+        if is_enough
+            && *gain > rule.min_gain as f32 + MARGIN
+            && let Some(cut) = self.best.sure_cut(table)
+        {
+            return Some((*column, Ok(Some(self.best.found(rule, table, cut, false, node.total)))));
         }
         let (side, known) = (&mut self.known, known.map(u64::from));
         if side.masses != known {
@@ -438,7 +445,7 @@ impl Rough {
             rule.impurity.settle(side);
         }
         // Cases weigh the same, so that masses are counts.
-        let known = Known { side, count: known_mass, node_mass: node.total };
+        let known = Known { side, count: self.best.known_mass(), node_mass: node.total };
         if table.columns[*column].ordered {
             let cut = |cut: usize| {
                 let below = [first[cut], second[cut]].map(u64::from);

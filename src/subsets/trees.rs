@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::deal::Deal;
 use super::features::Set;
-use super::graph::{CaseNode, Child, Split};
+use super::graph::{CaseNode, Child, Judged, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::HeldOut;
 use super::mixture::Mixture;
@@ -118,7 +118,7 @@ impl<'g, S: Set> Forest<'g, S> {
         };
         let judged = match &ground.judge {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
-            _ => SmallVec::new(),
+            _ => Judged::new(),
         };
         let root = Part::all(&table);
         let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
