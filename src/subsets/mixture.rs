@@ -25,13 +25,14 @@ impl Mixture {
         case: u32,
         let_through: impl Fn(&Subtree<S>) -> bool,
     ) -> Option<u32> {
-        // A few heavy branches decide most often.
-        let label = if on.1.has_uneven_costs() { None } else { self.walk::<S, true>(on, tree, case, &let_through) };
+        // A few heavy branches decide most often between two classes. Among more it takes longer to find that out.
+        let by_heaviest = on.0.n_classes == 2 && !on.1.has_uneven_costs();
+        let label = if by_heaviest { self.walk::<S, true>(on, tree, case, &let_through) } else { None };
         label.or_else(|| self.walk::<S, false>(on, tree, case, &let_through))
     }
 
     /// Adds up shares in the order of the leaves, and with the products of shares, that prediction has; or, if
-    /// `HEAVIEST`, those of the heaviest branches first, as far as what is left cannot change the class any more (`None`
+    /// `HEAVIEST`, those of the heaviest branches first, as far as what is left cannot change which of two classes it is (`None`
     /// if it always can).
     fn walk<S, const HEAVIEST: bool>(
         &mut self,
@@ -71,43 +72,29 @@ impl Mixture {
                 }
             };
             let Some(leaf) = leaf else { continue };
-            let greatest = self.add(table, leaf, share);
+            self.add(table, leaf, share);
             left -= share;
-            // Only a class with more than what is left can be that far ahead: many have not.
-            if HEAVIEST
-                && greatest > left
-                && let Some(label) = self.leader(left + MARGIN)
-            {
+            if HEAVIEST && let Some(label) = self.leader(left + MARGIN) {
                 return Some(label);
             }
         }
         if HEAVIEST { None } else { Some(held_out.label_of(&self.0)) }
     }
 
-    /// The class that is ahead of all others by more than so much.
+    /// The one of two classes that is ahead of the other by more than so much.
     fn leader(&self, by: f64) -> Option<u32> {
-        let (mut first, mut second, mut label) = (f64::NEG_INFINITY, f64::NEG_INFINITY, 0);
-        for (class, &share) in (0..).zip(&self.0) {
-            if share > first {
-                (first, second, label) = (share, first, class);
-            } else if share > second {
-                second = share;
-            }
-        }
-        (first - second > by).then_some(label)
+        let ahead = self.0[0] - self.0[1];
+        (ahead.abs() > by).then_some(u32::from(ahead < 0.0))
     }
 
-    /// Adds the class shares of a leaf, times a share. Returns the greatest sum.
-    fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) -> f64 {
+    /// Adds the class shares of a leaf, times a share.
+    fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) {
         let shares = set.shares.get_or_init(|| {
             let masses: SmallVec<[f64; 2]> =
                 set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
             let total: f64 = masses.iter().sum();
             masses.iter().map(|mass| mass / total).collect()
         });
-        self.0.iter_mut().zip(shares).fold(0.0, |greatest, (p, of_leaf)| {
-            *p += share * of_leaf;
-            greatest.max(*p)
-        })
+        self.0.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
     }
 }
