@@ -10,7 +10,7 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
-use lattree::greedy::{Missing, NominalSplits, Params, search};
+use lattree::greedy::{ClassWeight, Missing, NominalSplits, Params, search};
 use lattree::tree::{Numbers, Tree};
 
 const ROWS: usize = 20_000;
@@ -71,16 +71,19 @@ fn growth(c: &mut Criterion) {
     group.sample_size(10);
     let subsets = Params { nominal_splits: NominalSplits::Subsets, ..params() };
     let mean = Params { missing: Missing::Mean, ..params() };
+    let balanced = Params { class_weight: ClassWeight::Balanced, ..params() };
     for (name, data, params) in [
         ("numbers", numbers(0.0), params()),
+        ("numbers_balanced", numbers(0.0).take(&Vec::from_iter(0..200)), balanced),
         ("numbers_missing_fractional", numbers(0.05), params()),
         ("numbers_missing_mean", numbers(0.05), mean),
         ("levels_multiway", levels(0.0), params()),
         ("levels_subsets", levels(0.0), subsets),
         ("levels_missing_fractional", levels(0.02), params()),
     ] {
-        group
-            .bench_with_input(BenchmarkId::new(name, ROWS), &data, |b, data| b.iter(|| black_box(grow(data, &params))));
+        group.bench_with_input(BenchmarkId::new(name, data.n_rows()), &data, |b, data| {
+            b.iter(|| black_box(grow(data, &params)));
+        });
     }
 }
 

@@ -14,14 +14,18 @@ pub(crate) trait WithRules {
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome;
 }
 
+/// Masses whose logarithms are tabulated, for every case: all of them where counts are small.
+const TABULATED_PER_CASE: u64 = 16;
+
 /// Chooses the impurity.
 pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
     let most = [table.total, table.total << table.digits];
     let n_classes = table.n_classes;
     match (params.criterion, params.costs.is_some()) {
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
-            // Masses of parts are too many to tabulate.
-            let tabulated = [(most[0], most[0]), (most[1], 0)];
+            // Where cases weigh, a table of all masses takes longer than growth, and most of it is never read. Masses of
+            // parts are too many in any case.
+            let tabulated = [(most[0], TABULATED_PER_CASE * table.n_cases as u64), (most[1], 0)];
             let entropies = tabulated.map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
             work.run(rules(table, params, entropies))
         }
