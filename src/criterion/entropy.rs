@@ -96,8 +96,8 @@ impl Impurity for Entropy {
     }
 
     #[inline(always)]
-    fn pair_about(&self, first: u64, second: u64) -> f64 {
-        (x_log_x_about(first) + x_log_x_about(second) - x_log_x_about(first + second)) * self.unit
+    fn about(&self, mass: u64) -> f64 {
+        x_log_x_about(mass) * self.unit
     }
 
     fn is_slow(&self, total: u64) -> bool {

@@ -84,13 +84,12 @@ pub(crate) trait Impurity: Sync {
     fn purity(&self, side: &Side) -> i64;
     /// The purity of unit masses of two classes.
     fn pair(&self, first: u64, second: u64) -> i64;
-    /// About the purity of unit masses of two classes, within 2^-30 of their mass times [`Impurity::unit`]; only where
-    /// [`Impurity::is_slow`].
-    fn pair_about(&self, _first: u64, _second: u64) -> f64 {
+    /// The purity of unit masses is about the sum of this over the classes, less this of the whole, each within 2^-32 of the
+    /// mass times [`Impurity::unit`]; only where [`Impurity::is_slow`].
+    fn about(&self, _mass: u64) -> f64 {
         0.0
     }
-    /// Whether purities of a mass like this take so long that it pays to look at most cuts by
-    /// [`Impurity::pair_about`] alone.
+    /// Whether purities of a mass like this take so long that it pays to look at most cuts by [`Impurity::about`] alone.
     fn is_slow(&self, _total: u64) -> bool {
         false
     }

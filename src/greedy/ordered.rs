@@ -16,6 +16,14 @@ struct Below {
 /// Up to this many cuts are all looked at exactly.
 const FEW_CUTS: usize = 4;
 
+/// What cuts are about worth, with room for the work.
+#[derive(Debug, Default)]
+pub(super) struct Worth {
+    /// Per class: the masses below and above a cut, and what they are worth.
+    of_classes: Vec<(u64, u64, f64)>,
+    of_cuts: Vec<f64>,
+}
+
 /// In how many bits masses are kept.
 trait Width: Copy + Default + Into<u64> {
     /// What is known to fit.
@@ -54,20 +62,62 @@ impl<I: Impurity> Rule<I> {
                 return found;
             }
         }
-        let mut pair = Pair::new(self, known, sides);
-        let (mut found, mut below) = (None, u32::MAX);
+        let is_slow = self.impurity.is_slow(known.side.total) && cells.clone().nth(FEW_CUTS).is_some();
+        let mut worth = std::mem::take(&mut sides.worth);
+        let least = if is_slow { self.look_roughly(cells.clone(), known, &mut worth) } else { 0.0 };
+        let mut pair = Pair::new(self, known, sides, is_slow);
+        let (mut found, mut below, mut cut) = (None, u32::MAX, 0);
         for cell in cells {
             if below != cell.code {
-                if pair.count > 0 && pair.is_better() {
+                let is_near = !is_slow || worth.of_cuts[cut] >= least;
+                if is_near && pair.count > 0 && pair.is_better() {
                     found = Some((below, cell.code, pair.left.total));
                 }
-                below = cell.code;
+                (below, cut) = (cell.code, cut + 1);
             }
             pair.pass(cell);
         }
-        let (below, above, mass) = found?;
-        let best = pair.best_gain();
+        let best = found.map(|_| pair.best_gain());
+        sides.worth = worth;
+        let ((below, above, mass), best) = found.zip(best)?;
         self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
+    }
+
+    /// What the branches of each cut are about worth together; nothing where they are too small. Cuts worth less than what
+    /// is returned are not the best.
+    fn look_roughly(&self, cells: impl Iterator<Item = Cell>, known: &Known, worth: &mut Worth) -> f64 {
+        let (impurity, all) = (&self.impurity, known.side.total);
+        let Worth { of_classes, of_cuts } = worth;
+        of_classes.clear();
+        of_classes.extend(known.side.masses.iter().map(|&mass| (0, mass, impurity.about(mass))));
+        of_cuts.clear();
+        let mut sum: f64 = of_classes.iter().map(|(.., about)| about).sum();
+        let (mut mass, mut count, mut n, mut code) = (0, 0, 0, u32::MAX);
+        for cell in cells {
+            if cell.code != code {
+                let is_admissible = count.min(known.count - count) >= self.min_side().max(1);
+                let this = sum - impurity.about(mass) - impurity.about(all - mass);
+                of_cuts.push(if is_admissible { this } else { f64::NEG_INFINITY });
+                code = cell.code;
+            }
+            let (below, above, about) = &mut of_classes[cell.class as usize];
+            *below += cell.mass;
+            *above -= cell.mass;
+            let now = impurity.about(*below) + impurity.about(*above);
+            sum += now - std::mem::replace(about, now);
+            (mass, count, n) = (mass + cell.mass, count + cell.count, n + 1);
+        }
+        of_cuts.iter().copied().fold(f64::NEG_INFINITY, f64::max) - self.doubt(known, n)
+    }
+
+    /// A cut that is worth less than another by more than this is not the better of the two, where [`Impurity::about`] was
+    /// added up over so many cells.
+    fn doubt(&self, known: &Known, n_cells: u32) -> f64 {
+        let (impurity, all) = (&self.impurity, known.side.total);
+        let slack = if impurity.rounds() { impurity.noise(all, 2) } else { 0 };
+        // A cell adds twice to a sum that is less than 2^6 times the mass, with 53 binary digits.
+        let digits = 2f64.powi(-28) + f64::from(n_cells) * 2f64.powi(-45);
+        all as f64 * impurity.unit() * digits + 4.0 * slack as f64
     }
 
     /// [`Rule::ordered`] for two classes, whose masses alone say all of a set. The impurities at hand are concave, so
@@ -86,7 +136,6 @@ impl<I: Impurity> Rule<I> {
         let least = self.min_side().max(1);
         let impurity = &self.impurity;
         let (all, all_ones) = (known.side.total, known.side.masses[1]);
-        let slack = if impurity.rounds() { impurity.noise(all, 2) } else { 0 };
         // Cuts are collected before they are looked at: which ones are is nothing that a processor could guess.
         let mut n_cuts = 0;
         let (mut below, mut cut) = (Below::default(), Below::default());
@@ -130,10 +179,13 @@ impl<I: Impurity> Rule<I> {
             let about = |cut: &[M; 4]| {
                 let [mass, ones, ..] = cut.map(M::into);
                 let (above, ones_above) = (all - mass, all_ones - ones);
-                impurity.pair_about(mass - ones, ones) + impurity.pair_about(above - ones_above, ones_above)
+                let pair = |zeros: u64, ones: u64, mass: u64| {
+                    impurity.about(zeros) + impurity.about(ones) - impurity.about(mass)
+                };
+                pair(mass - ones, ones, mass) + pair(above - ones_above, ones_above, above)
             };
             let most = cuts.iter().map(about).fold(f64::NEG_INFINITY, f64::max);
-            let least = most - all as f64 * impurity.unit() * 2f64.powi(-28) - 4.0 * slack as f64;
+            let least = most - self.doubt(known, 0);
             n_cuts = 0;
             for place in 0..cuts.len() {
                 if about(&cuts[place]) >= least {

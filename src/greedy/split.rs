@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use super::cells::Cell;
+use super::ordered::Worth;
 use super::{NominalSplits, table::Coded};
 use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Exact, Impurity, Side};
@@ -131,6 +132,7 @@ pub(crate) struct Sides {
     best_left: Vec<u64>,
     pub(super) cuts: Vec<[u64; 4]>,
     pub(super) narrow_cuts: Vec<[u32; 4]>,
+    pub(super) worth: Worth,
 }
 
 impl Look {
@@ -272,6 +274,8 @@ impl<I: Impurity> Rule<I> {
 pub(super) struct Pair<'s, I> {
     rule: &'s Rule<I>,
     whole: &'s Side,
+    /// Whether few splits are looked at, so that what is kept beside class masses is found for these alone.
+    is_lazy: bool,
     pub left: &'s mut Side,
     right: &'s mut Side,
     base: i64,
@@ -289,13 +293,13 @@ pub(super) struct Pair<'s, I> {
 
 impl<'s, I: Impurity> Pair<'s, I> {
     /// All cells are on the right.
-    pub fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides) -> Self {
+    pub fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides, is_lazy: bool) -> Self {
         let whole = known.side;
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let slack = if rule.impurity.rounds() { noise } else { 0 };
         let (left, right, best_left) = (&mut sides.left, &mut sides.right, &mut sides.best_left);
-        let mut pair =
-            Pair { rule, whole, left, right, base, noise, slack, count: 0, n: known.count, best: i64::MIN, best_left };
+        let (count, n, best) = (0, known.count, i64::MIN);
+        let mut pair = Pair { rule, whole, is_lazy, left, right, base, noise, slack, count, n, best, best_left };
         pair.restart();
         pair
     }
@@ -309,8 +313,14 @@ impl<'s, I: Impurity> Pair<'s, I> {
 
     #[inline]
     pub fn pass(&mut self, cell: Cell) {
-        self.rule.impurity.add(self.left, cell.class as usize, cell.mass);
-        self.rule.impurity.remove(self.right, cell.class as usize, cell.mass);
+        let class = cell.class as usize;
+        if self.is_lazy {
+            self.left.masses[class] += cell.mass;
+            self.right.masses[class] -= cell.mass;
+        } else {
+            self.rule.impurity.add(self.left, class, cell.mass);
+            self.rule.impurity.remove(self.right, class, cell.mass);
+        }
         self.count += cell.count;
     }
 
@@ -320,6 +330,10 @@ impl<'s, I: Impurity> Pair<'s, I> {
         let min_side = self.rule.min_side();
         if self.count < min_side || self.n - self.count < min_side {
             return false;
+        }
+        if self.is_lazy {
+            self.rule.impurity.settle(self.left);
+            self.rule.impurity.settle(self.right);
         }
         let gain = self.rule.impurity.purity(self.left) + self.rule.impurity.purity(self.right) - self.base;
         if gain <= self.best.saturating_sub(self.slack) {

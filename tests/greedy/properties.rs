@@ -2,7 +2,7 @@
 
 use lattree::data::{Column, Dataset, Kind, Number};
 use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
-use lattree::tree::Tree;
+use lattree::tree::{Node, Test, Threshold, Tree};
 
 use crate::common::{Random, for_seeds};
 use crate::tables::{feature, level_names, levels, random_params, random_table, table};
@@ -58,6 +58,41 @@ fn a_count_is_a_repetition() {
             (Ok(a), Ok(b)) => assert_eq!(a.tree, b.tree, "seed {seed}, {params:?}\n{data:?}"),
             (a, b) => assert!(a.is_err() && b.is_err(), "seed {seed}, {params:?}\n{data:?}"),
         }
+    });
+}
+
+/// Cases of many classes and weights in a line that reads alike from both ends, and once more from the other end: each cut
+/// gains as much as another in the same column, and as two in the other. The first of the best is taken.
+#[test]
+fn of_cuts_that_gain_the_same_the_first_is_taken() {
+    for_seeds(1_000, |seed| {
+        let mut random = Random::new(7_000_000 + seed);
+        let (n_half, n_classes) = (3 + random.below(30) as usize, 3 + random.below(6));
+        let half: Vec<(u32, f64)> =
+            (0..n_half).map(|_| (random.below(n_classes) as u32, 1.0 + random.below(1 << 40) as f64)).collect();
+        let line: Vec<(u32, f64)> = half.iter().chain(half.iter().rev()).copied().collect();
+        let n = line.len() as i64;
+        let columns = [("x", (0..n).collect()), ("z", (0..n).rev().collect())].map(|(name, values)| {
+            (feature(name, Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+        });
+        let (classes, weights): (Vec<u32>, Vec<f64>) = line.iter().copied().unzip();
+        let data = table(columns.into(), n_classes as usize, classes, None, Some(weights));
+        let outcome = run(&data, &Params { max_depth: Some(1), ..Params::default() }).expect("a good table");
+        let x_log_x = |x: f64| if x > 0.0 { x * x.log2() } else { 0.0 };
+        let mass = |cases: &[(u32, f64)]| cases.iter().map(|case| case.1).sum::<f64>();
+        let purity = |cases: &[(u32, f64)]| {
+            let of = |class| cases.iter().filter(|case| case.0 == class).map(|case| case.1).sum();
+            (0..n_classes as u32).map(|class| x_log_x(of(class))).sum::<f64>() - x_log_x(mass(cases))
+        };
+        let gain = |cut| (purity(&line[..cut]) + purity(&line[cut..]) - purity(&line)) / mass(&line);
+        let Node::Split(root) = &outcome.tree.nodes()[0] else { return };
+        let Test::AtMost { feature: 0, threshold: Threshold::Integer(last) } = root.test else {
+            panic!("seed {seed}: {:?}", root.test)
+        };
+        let cut = last as usize + 1;
+        assert!(cut <= n_half, "seed {seed}: {cut} of {}", line.len());
+        let most = (1..line.len()).map(gain).fold(0.0, f64::max);
+        assert!(gain(cut) >= most - 1e-9, "seed {seed}: {} of {most}", gain(cut));
     });
 }
 
