@@ -48,7 +48,7 @@ impl<I: Impurity> Rule<I> {
 
     /// One level against the others; ties: the first level.
     pub fn one_vs_rest(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
-        let mut pair = Pair::new(self, known, sides, false);
+        let mut pair = Pair::<I>::new(self, known, sides);
         let mut found = None;
         for group in groups(cells) {
             pair.restart();
@@ -72,7 +72,7 @@ impl<I: Impurity> Rule<I> {
         let groups: Vec<&[Cell]> = groups(cells).collect();
         let n_classes = known.side.masses.len();
         let by_shares = n_classes == 2 && self.shares_order && self.min_side() <= 1;
-        let mut pair = Pair::new(self, known, sides, false);
+        let mut pair = Pair::<I>::new(self, known, sides);
         let mut passes: Option<(Vec<usize>, u64)> = None;
         if groups.len() <= EXHAUSTIVE && !by_shares {
             // Bit i - 1 of a set is group i; group 0 is always there.

@@ -62,14 +62,26 @@ impl<I: Impurity> Rule<I> {
                 return found;
             }
         }
-        let is_slow = self.impurity.is_slow(known.side.total) && cells.clone().nth(FEW_CUTS).is_some();
+        match self.impurity.is_slow(known.side.total) && cells.clone().nth(FEW_CUTS).is_some() {
+            true => self.ordered_of_many::<true>(cells, known, sides),
+            false => self.ordered_of_many::<false>(cells, known, sides),
+        }
+    }
+
+    /// [`Rule::ordered`] for any number of classes; if `LAZY`, exactly only where a rough look leaves a doubt.
+    fn ordered_of_many<const LAZY: bool>(
+        &self,
+        cells: impl Iterator<Item = Cell> + Clone,
+        known: &Known,
+        sides: &mut Sides,
+    ) -> Option<Found> {
         let mut worth = std::mem::take(&mut sides.worth);
-        let least = if is_slow { self.look_roughly(cells.clone(), known, &mut worth) } else { 0.0 };
-        let mut pair = Pair::new(self, known, sides, is_slow);
+        let least = if LAZY { self.look_roughly(cells.clone(), known, &mut worth) } else { 0.0 };
+        let mut pair = Pair::<I, LAZY>::new(self, known, sides);
         let (mut found, mut below, mut cut) = (None, u32::MAX, 0);
         for cell in cells {
             if below != cell.code {
-                let is_near = !is_slow || worth.of_cuts[cut] >= least;
+                let is_near = !LAZY || worth.of_cuts[cut] >= least;
                 if is_near && pair.count > 0 && pair.is_better() {
                     found = Some((below, cell.code, pair.left.total));
                 }

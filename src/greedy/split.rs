@@ -270,12 +270,11 @@ impl<I: Impurity> Rule<I> {
     }
 }
 
-/// The two branches of a split while cells come over from one to the other.
-pub(super) struct Pair<'s, I> {
+/// The two branches of a split while cells come over from one to the other. If `LAZY`, few splits are looked at, and what is
+/// kept beside class masses is found for these alone.
+pub(super) struct Pair<'s, I, const LAZY: bool = false> {
     rule: &'s Rule<I>,
     whole: &'s Side,
-    /// Whether few splits are looked at, so that what is kept beside class masses is found for these alone.
-    is_lazy: bool,
     pub left: &'s mut Side,
     right: &'s mut Side,
     base: i64,
@@ -291,15 +290,15 @@ pub(super) struct Pair<'s, I> {
     best_left: &'s mut Vec<u64>,
 }
 
-impl<'s, I: Impurity> Pair<'s, I> {
+impl<'s, I: Impurity, const LAZY: bool> Pair<'s, I, LAZY> {
     /// All cells are on the right.
-    pub fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides, is_lazy: bool) -> Self {
+    pub fn new(rule: &'s Rule<I>, known: &Known<'s>, sides: &'s mut Sides) -> Self {
         let whole = known.side;
         let (base, noise) = (rule.impurity.purity(whole), rule.impurity.noise(whole.total, 2));
         let slack = if rule.impurity.rounds() { noise } else { 0 };
         let (left, right, best_left) = (&mut sides.left, &mut sides.right, &mut sides.best_left);
-        let (count, n, best) = (0, known.count, i64::MIN);
-        let mut pair = Pair { rule, whole, is_lazy, left, right, base, noise, slack, count, n, best, best_left };
+        let mut pair =
+            Pair { rule, whole, left, right, base, noise, slack, count: 0, n: known.count, best: i64::MIN, best_left };
         pair.restart();
         pair
     }
@@ -314,7 +313,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
     #[inline]
     pub fn pass(&mut self, cell: Cell) {
         let class = cell.class as usize;
-        if self.is_lazy {
+        if LAZY {
             self.left.masses[class] += cell.mass;
             self.right.masses[class] -= cell.mass;
         } else {
@@ -331,7 +330,7 @@ impl<'s, I: Impurity> Pair<'s, I> {
         if self.count < min_side || self.n - self.count < min_side {
             return false;
         }
-        if self.is_lazy {
+        if LAZY {
             self.rule.impurity.settle(self.left);
             self.rule.impurity.settle(self.right);
         }
