@@ -1,7 +1,7 @@
 """Set lattree's greedy trees beside scikit-learn's: are they the same, and how long do they take.
 
     python benches/peers/greedy.py --data DIR --check [--sets NAME ...] [--depth 6] [--cases 20] [--seeds 5]
-    python benches/peers/greedy.py --data DIR [--sets NAME ...] [--runs 5] [--core N]
+    python benches/peers/greedy.py --data DIR [--sets NAME ...] [--balanced] [--runs 5] [--core N]
 
 DIR holds ``contree/`` (blank-separated, the label first) and ``uci/`` (CSV with a header, the label last). Columns are
 cast to float32 for both, as scikit-learn does.
@@ -17,7 +17,8 @@ forked process on one core and one thread, and its seconds are CPU seconds (see 
 column per level, whose making is not timed. "predict" is for the training table, and the least of three calls: from
 an array, or on ``adult`` from the frame, of which scikit-learn's encoder first makes an array; and from the dataset
 that is there, against the array that is there. Ratios are scikit-learn's seconds over lattree's, so below 1 lattree
-lost. In the end the largest table is grown by one thread and by two, in seconds of wall clock.
+lost. ``--balanced`` is ``class_weight="balanced"`` for both. In the end the largest table is grown by one thread and
+by two, without it, in seconds of wall clock.
 """
 
 import argparse
@@ -32,7 +33,7 @@ from dataclasses import astuple, dataclass
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import polars as pl
@@ -47,6 +48,8 @@ import lattree
 CONTREE = ("avila", "bank", "eeg", "fault", "htru", "magic", "page", "raisin", "rice", "segment")
 UCI = ("ionosphere", "letter", "optdigits", "sonar", "spambase")
 SYNTHETIC = ("informative", "noise")
+Weight: TypeAlias = Literal["balanced"] | None
+"""The weights of the classes."""
 LIMIT = 600.0
 """CPU seconds after which a run is killed."""
 
@@ -129,9 +132,9 @@ def settled(work: Callable[[], Seconds]) -> Seconds:
     return work() if run.fit < 1.0 else run
 
 
-def ours(make: Callable[[], lattree.Dataset], rows: Any) -> Seconds:
+def ours(make: Callable[[], lattree.Dataset], rows: Any, weight: Weight) -> Seconds:
     """Time lattree from a table to predictions."""
-    search = lattree.GreedyTreeSearch(threads=1)
+    search = lattree.GreedyTreeSearch(threads=1, class_weight=weight)
     search.run(lattree.Dataset.from_arrays(*tiny())).tree.predict(tiny()[0])
 
     def run() -> Seconds:
@@ -145,25 +148,26 @@ def ours(make: Callable[[], lattree.Dataset], rows: Any) -> Seconds:
     return settled(run)
 
 
-def ours_of_arrays(X: Cells, y: Codes) -> Seconds:
+def ours_of_arrays(X: Cells, y: Codes, weight: Weight) -> Seconds:
     """Time lattree on an array."""
     os.environ["LATTREE_NUM_THREADS"] = "1"
-    return ours(lambda: lattree.Dataset.from_arrays(X, y), X)
+    return ours(lambda: lattree.Dataset.from_arrays(X, y), X, weight)
 
 
-def ours_of_frame(columns: dict[str, list[Any]]) -> Seconds:
+def ours_of_frame(columns: dict[str, list[Any]], weight: Weight) -> Seconds:
     """Time lattree on a frame whose last column is the target."""
     os.environ["LATTREE_NUM_THREADS"] = "1"
     frame, target = pl.DataFrame(columns), list(columns)[-1]
-    return ours(lambda: lattree.Dataset(frame, target), frame)
+    return ours(lambda: lattree.Dataset(frame, target), frame, weight)
 
 
-def theirs(X: Cells, y: Codes, make: Callable[[], Cells] | None = None) -> Seconds:
+def theirs(X: Cells, y: Codes, weight: Weight, make: Callable[[], Cells] | None = None) -> Seconds:
     """Time scikit-learn. An array is all that it reads: predicting a table takes what makes one of it, too."""
     DecisionTreeClassifier(criterion="entropy").fit(*tiny()).predict(tiny()[0])
 
     def run() -> Seconds:
-        fit, model = clocked(lambda: DecisionTreeClassifier(criterion="entropy", random_state=0).fit(X, y))
+        tree = DecisionTreeClassifier(criterion="entropy", class_weight=weight, random_state=0)
+        fit, model = clocked(lambda: tree.fit(X, y))
         predict = least(lambda: model.predict(X))
         of_table = least(lambda: model.predict(make())) if make else predict
         return Seconds(0.0, fit, of_table, predict, model.tree_.node_count)
@@ -171,7 +175,7 @@ def theirs(X: Cells, y: Codes, make: Callable[[], Cells] | None = None) -> Secon
     return settled(run)
 
 
-def theirs_of_frame(columns: dict[str, list[Any]], X: Cells, y: Codes) -> Seconds:
+def theirs_of_frame(columns: dict[str, list[Any]], X: Cells, y: Codes, weight: Weight) -> Seconds:
     """Time scikit-learn on the array of a frame whose last column is the target."""
     features = list(columns.values())[:-1]
     is_nominal = [any(isinstance(cell, str) for cell in cells) for cells in features]
@@ -179,7 +183,7 @@ def theirs_of_frame(columns: dict[str, list[Any]], X: Cells, y: Codes) -> Second
     numbers = np.array([cells for cells, of in zip(features, is_nominal, strict=True) if not of], dtype=np.float32).T
     encoder = OneHotEncoder(sparse_output=False, handle_unknown="ignore", dtype=np.float32).fit(nominal)
     # Columns in another order than those of the array, and one more per column for what is missing: as much work.
-    return theirs(X, y, lambda: np.hstack([numbers, encoder.transform(nominal)])[:, : X.shape[1]])
+    return theirs(X, y, weight, lambda: np.hstack([numbers, encoder.transform(nominal)])[:, : X.shape[1]])
 
 
 def medians(tasks: list[Callable[[], Seconds | Failure]], runs: int) -> list[Seconds | Failure]:
@@ -210,7 +214,7 @@ RATIOS: dict[str, Callable[[Seconds, Seconds], float]] = {
 }
 
 
-def timings(folder: Path, names: list[str], runs: int, core: int) -> int:
+def timings(folder: Path, names: list[str], weight: Weight, runs: int, core: int) -> int:
     """Print a line per table, and the means; return the exit status."""
     print(f"{'table':<12} {'rows':>6} {'nodes':>6} {'of peer':>7} ", end="")
     print(f"{'table s':>8} {'fit s':>8} {'peer s':>8} {'predict':>8} {'dataset':>8} {'peer s':>8} ", end="")
@@ -220,10 +224,10 @@ def timings(folder: Path, names: list[str], runs: int, core: int) -> int:
     for name in names:
         if name == "adult":
             columns, X, y = adult(folder)
-            works = [partial(ours_of_frame, columns), partial(theirs_of_frame, columns, X, y)]
+            works = [partial(ours_of_frame, columns, weight), partial(theirs_of_frame, columns, X, y, weight)]
         else:
             X, y = table(folder, name)
-            works = [partial(ours_of_arrays, X, y), partial(theirs, X, y)]
+            works = [partial(ours_of_arrays, X, y, weight), partial(theirs, X, y, weight)]
         a, b = medians([partial(apart, work, core=core, limit=LIMIT) for work in works], runs)
         print(f"{name:<12} {len(y):>6} ", end="")
         if isinstance(a, Failure) or isinstance(b, Failure):
@@ -271,6 +275,7 @@ def main() -> int:
     parser.add_argument("--data", type=Path, required=True, help="folder with contree/ and uci/")
     parser.add_argument("--check", action="store_true", help="compare trees instead of times")
     parser.add_argument("--sets", nargs="+", choices=(*SYNTHETIC, "adult", *CONTREE, *UCI), help="default: all")
+    parser.add_argument("--balanced", action="store_true", help="classes of the same weight")
     parser.add_argument("--depth", type=int, default=6)
     parser.add_argument("--cases", type=int, default=20)
     parser.add_argument("--seeds", type=int, default=5, help="values of random_state")
@@ -281,7 +286,8 @@ def main() -> int:
     folder = arguments.data
     if not arguments.check:
         names = arguments.sets or [*SYNTHETIC, "adult", *CONTREE, *UCI]
-        status = timings(folder, names, arguments.runs, arguments.core)
+        weight: Weight = "balanced" if arguments.balanced else None
+        status = timings(folder, names, weight, arguments.runs, arguments.core)
         largest = [name for name in names if name in SYNTHETIC]
         if largest:
             threads(folder, largest[-1], arguments.runs, arguments.core)
