@@ -54,9 +54,10 @@ impl<I: Impurity> Rule<I> {
         sides: &mut Sides,
     ) -> Option<Found> {
         if known.side.masses.len() == 2 {
+            let worth = &mut sides.worth.of_cuts;
             let found = match u32::try_from(known.side.total) {
-                Ok(_) => self.ordered_of_two::<u32>(cells.clone(), known, &mut sides.narrow_cuts),
-                Err(_) => self.ordered_of_two::<u64>(cells.clone(), known, &mut sides.cuts),
+                Ok(_) => self.ordered_of_two::<u32>(cells.clone(), known, &mut sides.narrow_cuts, worth),
+                Err(_) => self.ordered_of_two::<u64>(cells.clone(), known, &mut sides.cuts, worth),
             };
             if found.is_some() || self.impurity.noise(known.side.total, 2) == 0 {
                 return found;
@@ -143,6 +144,7 @@ impl<I: Impurity> Rule<I> {
         mut cells: impl Iterator<Item = Cell>,
         known: &Known,
         cuts: &mut Vec<[M; 4]>,
+        worth: &mut Vec<f64>,
     ) -> Option<Found> {
         let n = known.count;
         let least = self.min_side().max(1);
@@ -196,11 +198,12 @@ impl<I: Impurity> Rule<I> {
                 };
                 pair(mass - ones, ones, mass) + pair(above - ones_above, ones_above, above)
             };
-            let most = cuts.iter().map(about).fold(f64::NEG_INFINITY, f64::max);
-            let least = most - self.doubt(known, 0);
+            worth.clear();
+            worth.extend(cuts.iter().map(about));
+            let least = worth.iter().copied().fold(f64::NEG_INFINITY, f64::max) - self.doubt(known, 0);
             n_cuts = 0;
-            for place in 0..cuts.len() {
-                if about(&cuts[place]) >= least {
+            for (place, &worth) in worth.iter().enumerate() {
+                if worth >= least {
                     cuts.swap(n_cuts, place);
                     n_cuts += 1;
                 }
