@@ -120,17 +120,17 @@ impl<I: Impurity> Rule<I> {
             sum += now - std::mem::replace(about, now);
             (mass, count, n) = (mass + cell.mass, count + cell.count, n + 1);
         }
-        of_cuts.iter().copied().fold(f64::NEG_INFINITY, f64::max) - self.doubt(known, n)
+        self.least_worth(of_cuts, known, n)
     }
 
-    /// A cut that is worth less than another by more than this is not the better of the two, where [`Impurity::about`] was
-    /// added up over so many cells.
-    fn doubt(&self, known: &Known, n_cells: u32) -> f64 {
+    /// Cuts worth less than this are not the best, where [`Impurity::about`] was added up over so many cells.
+    fn least_worth(&self, of_cuts: &[f64], known: &Known, n_cells: u32) -> f64 {
         let (impurity, all) = (&self.impurity, known.side.total);
         let slack = if impurity.rounds() { impurity.noise(all, 2) } else { 0 };
         // A cell adds twice to a sum that is less than 2^6 times the mass, with 53 binary digits.
         let digits = 2f64.powi(-28) + f64::from(n_cells) * 2f64.powi(-45);
-        all as f64 * impurity.unit() * digits + 4.0 * slack as f64
+        let doubt = all as f64 * impurity.unit() * digits + 4.0 * slack as f64;
+        of_cuts.iter().copied().fold(f64::NEG_INFINITY, f64::max) - doubt
     }
 
     /// [`Rule::ordered`] for two classes, whose masses alone say all of a set. The impurities at hand are concave, so
@@ -200,7 +200,7 @@ impl<I: Impurity> Rule<I> {
             };
             worth.clear();
             worth.extend(cuts.iter().map(about));
-            let least = worth.iter().copied().fold(f64::NEG_INFINITY, f64::max) - self.doubt(known, 0);
+            let least = self.least_worth(worth, known, 0);
             n_cuts = 0;
             for (place, &worth) in worth.iter().enumerate() {
                 if worth >= least {

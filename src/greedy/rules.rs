@@ -14,7 +14,8 @@ pub(crate) trait WithRules {
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome;
 }
 
-/// Masses whose logarithms are tabulated, for every case: all of them where counts are small.
+/// Masses whose logarithms are tabulated, for every case: all of them where cases have mass one. A count is as many cases:
+/// it rounds as its repetitions do.
 const TABULATED_PER_CASE: u64 = 16;
 
 /// Chooses the impurity.
@@ -25,7 +26,7 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
             // Where cases weigh, a table of all masses takes longer than growth, and most of it is never read. Masses of
             // parts are too many in any case.
-            let tabulated = [(most[0], TABULATED_PER_CASE * table.n_cases as u64), (most[1], 0)];
+            let tabulated = [(most[0], table.count.saturating_mul(TABULATED_PER_CASE)), (most[1], 0)];
             let entropies = tabulated.map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
             work.run(rules(table, params, entropies))
         }

@@ -156,6 +156,8 @@ pub(crate) struct Table {
     pub digits: u32,
     /// The mass of all cases, in units.
     pub total: u64,
+    /// How many they are, counts added up.
+    pub count: u64,
     grid: OnceLock<Grid>,
 }
 
@@ -204,6 +206,7 @@ impl Table {
             weights,
             units,
             total,
+            count,
             grid: OnceLock::new(),
         }))
     }
