@@ -3,6 +3,11 @@
 //! One [`Budget`] per run, shared by its workers. A worker owns a [`Ticker`]: it adds up work locally and looks at the
 //! clock and the flags about every tenth of a millisecond, so that a limit or a Ctrl-C is kept within milliseconds at
 //! a cost that cannot be measured.
+//!
+//! Memory is charged before it is allocated: whoever makes something that grows with rows, tests, classes or levels
+//! estimates its bytes and asks [`Budget::reserve`] first.
+
+mod system;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -74,7 +79,7 @@ impl From<Stop> for Status {
     }
 }
 
-/// Limits of a run; `None` means none, except for memory: a quarter of the machine's.
+/// Limits of a run; `None` means none, except for memory: [`Budget::default_memory`].
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Limits {
     /// Seconds of wall clock, from the start of the run.
@@ -121,6 +126,8 @@ pub struct Budget {
     deadline: Option<Instant>,
     node_limit: u64,
     memory_limit: u64,
+    /// Bytes reserved.
+    reserved: AtomicU64,
     nodes: AtomicU64,
     cancelled: AtomicBool,
     listener: Option<Listener>,
@@ -148,9 +155,8 @@ impl Budget {
                 .and_then(|s| Duration::try_from_secs_f64(s).ok())
                 .and_then(|d| start.checked_add(d)),
             node_limit: limits.nodes.unwrap_or(u64::MAX),
-            memory_limit: limits
-                .memory
-                .unwrap_or_else(|| machine_memory().map_or(Self::DEFAULT_MEMORY, |bytes| bytes / 4)),
+            memory_limit: limits.memory.unwrap_or_else(Self::default_memory),
+            reserved: AtomicU64::new(0),
             nodes: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             listener: None,
@@ -183,6 +189,29 @@ impl Budget {
     /// Bytes allowed for live state and caches.
     pub fn memory_limit(&self) -> u64 {
         self.memory_limit
+    }
+
+    /// Bytes allowed where no limit is given: a quarter of what the machine and the control group of the process have, and
+    /// no more than half of what its limits (`ulimit -v`, `ulimit -d`) leave. Read once.
+    pub fn default_memory() -> u64 {
+        static MEMORY: OnceLock<u64> = OnceLock::new();
+        *MEMORY.get_or_init(|| {
+            let confined = system::confined_memory().map_or(Self::DEFAULT_MEMORY, |bytes| bytes / 4);
+            confined.min(system::allowed_memory().map_or(u64::MAX, |bytes| bytes / 2))
+        })
+    }
+
+    /// Charges memory that is about to be allocated. Fails, and charges nothing, where it does not fit beside what is
+    /// reserved already; the run is not stopped by that, since its caller may do with less.
+    pub fn reserve(&self, bytes: u64) -> std::result::Result<Reserved<'_>, Stop> {
+        let mut reserved = Reserved { budget: self, bytes: 0 };
+        reserved.grow(bytes)?;
+        Ok(reserved)
+    }
+
+    /// Bytes that are not reserved.
+    pub fn available(&self) -> u64 {
+        self.memory_limit.saturating_sub(self.reserved.load(Relaxed))
     }
 
     /// Counts one search node. Fails if there are no more, or if any worker had to stop.
@@ -223,18 +252,49 @@ impl Budget {
     }
 }
 
-/// The bytes of memory of this machine, or of the container that the process is confined to, where the system says so.
-fn machine_memory() -> Option<u64> {
-    static MEMORY: OnceLock<Option<u64>> = OnceLock::new();
-    *MEMORY.get_or_init(|| {
-        let machine = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-            let kibibytes = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-            kibibytes.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
-        })?;
-        let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok();
-        let limit = limit.and_then(|text| text.trim().parse().ok()).unwrap_or(u64::MAX);
-        Some(machine.min(limit))
-    })
+/// Memory charged to a [`Budget`], and given back to it when this is dropped.
+#[derive(Debug)]
+pub struct Reserved<'b> {
+    budget: &'b Budget,
+    bytes: u64,
+}
+
+impl Reserved<'_> {
+    /// Charges more. Fails, and charges nothing, where it does not fit.
+    pub fn grow(&mut self, bytes: u64) -> std::result::Result<(), Stop> {
+        let fits = |held: u64| held.checked_add(bytes).filter(|&sum| sum <= self.budget.memory_limit);
+        self.budget.reserved.fetch_update(Relaxed, Relaxed, fits).map_err(|_| Stop::Memory)?;
+        self.bytes += bytes;
+        Ok(())
+    }
+
+    /// Charges more or gives some back, so that this many bytes are charged.
+    pub fn resize(&mut self, bytes: u64) -> std::result::Result<(), Stop> {
+        match bytes.checked_sub(self.bytes) {
+            Some(more) => self.grow(more),
+            None => {
+                self.budget.reserved.fetch_sub(self.bytes - bytes, Relaxed);
+                self.bytes = bytes;
+                Ok(())
+            }
+        }
+    }
+
+    /// Bytes charged.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// Leaves the memory charged until the run ends: for what lives as long.
+    pub fn keep(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        self.budget.reserved.fetch_sub(self.bytes, Relaxed);
+    }
 }
 
 /// One worker's view of a [`Budget`].
@@ -251,6 +311,11 @@ impl<'b> Ticker<'b> {
     /// A ticker that looks at the budget at its first [`Ticker::tick`].
     pub fn new(budget: &'b Budget) -> Self {
         Ticker { budget, work: Self::POLL_EVERY }
+    }
+
+    /// The budget that it looks at.
+    pub fn budget(&self) -> &'b Budget {
+        self.budget
     }
 
     /// Bytes allowed for live state and caches.
@@ -286,6 +351,21 @@ mod tests {
         assert_eq!([asks(true).check(), asks(false).check()], [Ok(()), Err(Stop::Cancelled)]);
         let two_nodes = Budget::new(Limits { nodes: Some(2), ..Limits::default() });
         assert_eq!([two_nodes.visit(), two_nodes.visit(), two_nodes.visit()], [Ok(()), Ok(()), Err(Stop::Nodes)]);
+    }
+
+    #[test]
+    fn memory_is_charged_and_given_back() {
+        let budget = Budget::new(Limits { memory: Some(100), ..Limits::default() });
+        let mut first = budget.reserve(60).expect("fits");
+        assert_eq!(budget.reserve(41).err(), Some(Stop::Memory));
+        assert_eq!((first.grow(41), budget.available()), (Err(Stop::Memory), 40));
+        assert_eq!((first.resize(90), budget.available()), (Ok(()), 10));
+        assert_eq!((first.resize(20), budget.available()), (Ok(()), 80));
+        budget.reserve(30).expect("fits").keep();
+        assert_eq!(budget.reserve(u64::MAX).err(), Some(Stop::Memory));
+        drop(first);
+        assert_eq!(budget.available(), 70);
+        assert_eq!(budget.check(), Ok(()));
     }
 
     #[test]

@@ -10,14 +10,24 @@ use crate::error::{Error, Result};
 pub const VARIABLE: &str = "LATTREE_NUM_THREADS";
 
 /// The number of threads to use: the one asked for, else the parallelism available to the process (affinity, cgroup),
-/// capped by [`VARIABLE`].
+/// capped by [`VARIABLE`]. Of those asked for no more than [`PER_CORE`] for each that can run at once, and [`ANYWHERE`] in
+/// any case: what a thread needs to start and to work takes time and memory.
 pub fn resolve(asked: Option<usize>) -> usize {
-    asked.unwrap_or_else(|| {
-        let available = std::thread::available_parallelism().map_or(1, usize::from);
-        let cap = std::env::var(VARIABLE).ok().and_then(|v| v.trim().parse::<usize>().ok()).filter(|&n| n > 0);
-        cap.map_or(available, |cap| available.min(cap))
-    })
+    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    match asked {
+        Some(asked) => asked.min(ANYWHERE.max(PER_CORE * available)),
+        None => {
+            let cap = std::env::var(VARIABLE).ok().and_then(|v| v.trim().parse::<usize>().ok()).filter(|&n| n > 0);
+            cap.map_or(available, |cap| available.min(cap))
+        }
+    }
 }
+
+/// The most threads for each that can run at once.
+pub const PER_CORE: usize = 4;
+
+/// So many threads may be asked for on any machine.
+pub const ANYWHERE: usize = 16;
 
 /// Checks a number of threads asked for.
 pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
@@ -31,16 +41,16 @@ pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
     }
 }
 
-/// Runs `work` in a pool of its own and tells it the number of threads it has: one, right here, if one is enough or no
-/// pool can be had.
+/// Runs `work` in a pool of its own and tells it the number of threads it has: fewer where so many cannot be started, and
+/// one, right here, if one is enough or no pool can be had.
 pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
-    if threads <= 1 {
-        return work(1);
+    let fewer = |&threads: &usize| Some(threads / 2);
+    for threads in std::iter::successors(Some(threads), fewer).take_while(|&threads| threads > 1) {
+        if let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
+            return pool.install(|| work(threads));
+        }
     }
-    match rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-        Ok(pool) => pool.install(|| work(threads)),
-        Err(_) => work(1),
-    }
+    work(1)
 }
 
 /// What a lock holds. A thread that panicked with it leaves nothing half done that others would read: they go on.
