@@ -58,8 +58,11 @@ impl Board {
         self.lock().trace.clone()
     }
 
-    fn publish(&self, seconds: f64, objective: f64, lower_bound: f64) {
+    pub(super) fn publish(&self, seconds: f64, objective: f64, lower_bound: f64) {
         let mut state = self.lock();
+        // A greedy tree may have been better than those that the search has come to.
+        let objective = state.objective.map_or(objective, |best| best.min(objective));
+        let lower_bound = lower_bound.min(objective);
         if state.objective != Some(objective) || state.lower_bound != lower_bound {
             (state.objective, state.lower_bound) = (Some(objective), lower_bound);
             state.trace.push((seconds, objective, lower_bound));

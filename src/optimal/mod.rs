@@ -23,6 +23,7 @@ mod cache;
 mod continuous;
 mod dense;
 mod depth_two;
+mod fallback;
 mod grow;
 mod offered;
 mod pairs;
@@ -49,6 +50,7 @@ use crate::objective::{Objective, Units};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
 use anytime::{Anytime, Incumbent, RootWatch};
+use fallback::Fallback;
 use offered::Offered;
 pub use offered::OfferedTests;
 use pairs::PairCounts;
@@ -305,6 +307,10 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let mut stats = BTreeMap::new();
     let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
     let run = Run { data, units: &units, params, budget, board, threads };
+    let early = Fallback::early(&run);
+    if let Some(greedy) = &early {
+        board.publish(budget.seconds(), units.value(greedy.cost), 0.0);
+    }
     let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
     let (offered, found) = match offered {
         Err(stop) => (None, Err(stop)),
@@ -324,15 +330,31 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
         }
     };
-    let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
-    let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
-    let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
+    // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
+    let is_thinned = offered.as_ref().is_some_and(Offered::is_thinned);
+    let greedy = early.or_else(|| (stop.is_some() || is_thinned).then(|| Fallback::late(&run)).flatten());
+    let (tree, cost) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
+        Some(Fallback { shape, tests, cost }) => {
+            let test_of = |test: u32| tests[test as usize].clone();
+            let pattern_of = Fallback::pattern_of(data);
+            (grow::grow(data, &pattern_of, test_of, &units, &params.params, &shape)?, cost)
+        }
+        None => {
+            let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
+            let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
+            let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
+            (tree, incumbent.cost)
+        }
+    };
+    let bound = incumbent.bound.min(cost);
+    let (objective, lower_bound) = (units.value(cost), units.value(bound));
+    board.publish(budget.seconds(), objective, lower_bound);
     let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
     stats.insert("nodes", budget.nodes());
     Ok(Outcome {
         tree,
-        objective: units.value(incumbent.cost),
-        lower_bound: units.value(incumbent.bound),
+        objective,
+        lower_bound,
         status: stop.map_or(Status::Optimal, Status::from),
         exact_thresholds,
         tests,

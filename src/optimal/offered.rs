@@ -117,6 +117,11 @@ impl Offered {
         }
     }
 
+    /// Whether some thresholds were left out.
+    pub(super) fn is_thinned(&self) -> bool {
+        matches!(self, Offered::Tests(table) if !table.exact_thresholds)
+    }
+
     /// The test of this number.
     pub(super) fn test(&self, test: u32) -> Test {
         match self {

@@ -1,0 +1,119 @@
+//! The greedy tree under the same limits: the least that a search which could not finish gives back.
+//!
+//! Where limits are tight, the search may not come to a tree of its own: the table may be too large to be set up in the
+//! time or memory there is. A greedy tree takes a small part of that. It is grown before the search where the time is
+//! limited and growing takes a part of it that counts, else after the search, if that was stopped.
+
+use super::rebuild::Shape;
+use super::{Params, Run};
+use crate::budget::{Budget, Limits, Stop};
+use crate::constraint::full;
+use crate::data::{Dataset, OwnTests, Target, Thresholds};
+use crate::greedy::{self, Missing, NominalSplits};
+use crate::objective;
+use crate::tree::{Node, Test, Tree};
+
+/// A tree by its tests.
+pub(super) struct Fallback {
+    pub(super) shape: Shape,
+    pub(super) tests: Vec<Test>,
+    /// Its errors and its penalty, in units.
+    pub(super) cost: u64,
+}
+
+impl Fallback {
+    /// Seconds that may pass after a limit has struck.
+    const GRACE: f64 = 0.1;
+
+    /// Grows the tree before the search, if the time is limited and there will be none after it.
+    pub(super) fn early(run: &Run) -> Option<Self> {
+        let is_limited = run.params.params.limits.seconds.is_some();
+        (is_limited && seconds(run.data) > Self::GRACE / 4.0).then(|| Self::grow(run, run.budget)).flatten()
+    }
+
+    /// Grows the tree after the search: in what is left of the time, or in the moment that may pass after its end.
+    pub(super) fn late(run: &Run) -> Option<Self> {
+        if run.budget.check().is_ok() {
+            return Self::grow(run, run.budget);
+        }
+        let limits = Limits { seconds: Some(Self::GRACE), memory: Some(run.budget.available()), nodes: None };
+        (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits))).flatten()
+    }
+
+    /// `None` where some of the tests that it needs are not offered to the search, or the table cannot be grown on.
+    fn grow(run: &Run, budget: &Budget) -> Option<Self> {
+        let constraints = &run.params.constraints;
+        let params = &run.params.params;
+        if constraints.max_depth == 0 || constraints.max_nodes == 0 || !offers_all(run.data, params) {
+            return None;
+        }
+        let binds = constraints.max_nodes < full(constraints.max_depth);
+        let greedy = greedy::Params {
+            max_depth: Some(constraints.max_depth.into()),
+            max_leaves: binds.then_some(constraints.max_nodes + 1),
+            min_leaf: constraints.min_leaf,
+            nominal_splits: NominalSplits::OneVsRest,
+            missing: Missing::Level,
+            unseen: params.unseen,
+            threads: Some(run.threads),
+            ..greedy::Params::default()
+        };
+        let grown = greedy::search(run.data, &greedy.checked().ok()?, budget).ok()?;
+        Self::of(run, &grown.tree, budget).ok().flatten()
+    }
+
+    /// Weighs the tree as the search does, and cuts off what does not pay for its nodes.
+    fn of(run: &Run, tree: &Tree, budget: &Budget) -> Result<Option<Self>, Stop> {
+        let n_classes = run.data.schema().labels().map_or(0, |labels| labels.len());
+        let Target::Classes(classes) = run.data.target() else { return Ok(None) };
+        let nodes = tree.nodes();
+        let _held = budget.reserve((8 * nodes.len() * n_classes + 4 * run.data.n_rows()) as u64)?;
+        let Ok(leaf_of) = tree.apply(run.data, 0..run.data.n_rows()) else { return Ok(None) };
+        let mut masses = vec![0u64; nodes.len() * n_classes];
+        for (row, (&class, &leaf)) in classes.iter().zip(&leaf_of).enumerate() {
+            masses[leaf as usize * n_classes + class as usize] += run.units.mass(run.data, row);
+        }
+        let mut tests = Vec::new();
+        let mut found: Vec<Option<(Shape, u64)>> = vec![None; nodes.len()];
+        // Children stand after their parents.
+        for (index, node) in nodes.iter().enumerate().rev() {
+            let mut best = (Shape::Leaf, 0);
+            if let Node::Split(split) = node {
+                let mut branches = [Shape::Leaf, Shape::Leaf];
+                best.1 = run.units.node_penalty;
+                for (branch, &child) in branches.iter_mut().zip(&split.children) {
+                    let (shape, cost) = found[child as usize].take().expect("a child stands after its parent");
+                    (*branch, best.1) = (shape, best.1 + cost);
+                    for class in 0..n_classes {
+                        masses[index * n_classes + class] += masses[child as usize * n_classes + class];
+                    }
+                }
+                best.0 = Shape::Split(tests.len() as u32, Box::new(branches));
+                tests.push(split.test.clone());
+            }
+            let leaf = objective::leaf(&masses[index * n_classes..][..n_classes]).0;
+            found[index] =
+                Some(if leaf <= best.1 || matches!(node, Node::Leaf(_)) { (Shape::Leaf, leaf) } else { best });
+        }
+        let (shape, cost) = found[0].take().expect("the root is a node");
+        Ok(Some(Fallback { shape, tests, cost }))
+    }
+
+    /// Rows as they are, each its own pattern.
+    pub(super) fn pattern_of(data: &Dataset) -> Vec<u32> {
+        (0..data.n_rows() as u32).collect()
+    }
+}
+
+/// Whether the search was left to choose thresholds, and may ask for missing values where there are some.
+fn offers_all(data: &Dataset, params: &Params) -> bool {
+    let binarizer = &params.binarizer;
+    let all = matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All) && binarizer.max_thresholds.is_none();
+    let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
+    all && (binarizer.missing == OwnTests::Yes || is_complete())
+}
+
+/// About how long growth takes: sorting counts most.
+fn seconds(data: &Dataset) -> f64 {
+    1e-7 * data.n_rows() as f64 * data.columns().len() as f64
+}
