@@ -97,6 +97,9 @@ Nominal = Annotated[list[str] | None, typer.Option(metavar="COL", help="Take COL
 Drop = Annotated[list[str] | None, typer.Option(metavar="COL", help="Leave COL out. Repeatable.")]
 TimeLimit = Annotated[float | None, typer.Option(help="Seconds; the best tree so far comes back.")]
 CountLimit = Annotated[float | None, typer.Option("--time-limit", help="Seconds; what was found so far is printed.")]
+MemoryLimit = Annotated[
+    float | None, typer.Option(metavar="MB", min=0, help="Megabytes; default: a quarter of the memory there is.")
+]
 Threads = Annotated[int | None, typer.Option(help="Threads; default: those available.")]
 Text = Annotated[bool, typer.Option("--text", help="Print the tree as text (the default).")]
 Json = Annotated[bool, typer.Option("--json", help="Print the tree as JSON, for Tree.from_json.")]
@@ -114,3 +117,8 @@ Gaps = Annotated[Missing, typer.Option("--missing", help="What becomes of missin
 SubsetGaps = Annotated[MissingInSubsets, typer.Option("--missing", help="What becomes of missing values.")]
 Weights = Annotated[ClassWeight | None, typer.Option("--class-weight", help="All classes matter the same in total.")]
 Required = Annotated[list[str] | None, typer.Option("--require", metavar="COL", help="Keep COL. Repeatable.")]
+
+
+def in_bytes(memory_limit: float | None) -> int | None:
+    """A limit of memory as the searches take it."""
+    return None if memory_limit is None else int(memory_limit * 1_000_000)

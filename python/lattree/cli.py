@@ -30,6 +30,7 @@ from lattree._options import (
     Gaps,
     Json,
     MaxDepth,
+    MemoryLimit,
     Method,
     MinBranch,
     MinCases,
@@ -52,6 +53,7 @@ from lattree._options import (
     Thresholds,
     TimeLimit,
     Weights,
+    in_bytes,
 )
 from lattree._readers import read_csv, read_ipc, read_parquet
 
@@ -104,6 +106,7 @@ def optimal(
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
     threads: Threads = None,
     text: Text = False,
     json: Json = False,
@@ -121,6 +124,7 @@ def optimal(
             binarizer=lattree.Binarizer(thresholds=thresholds.value, max_thresholds=max_thresholds),
             engine=engine.value,
             time_limit=time_limit,
+            memory_limit=in_bytes(memory_limit),
             threads=threads,
         )
         with _progress(_how_near) as progress:
@@ -158,6 +162,7 @@ def greedy(
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
     threads: Threads = None,
     text: Text = False,
     json: Json = False,
@@ -179,6 +184,7 @@ def greedy(
             missing=missing.value,
             class_weight=None if class_weight is None else class_weight.value,
             time_limit=time_limit,
+            memory_limit=in_bytes(memory_limit),
             threads=threads,
         )
         result = search.run(data, on_interrupt="return")
@@ -207,6 +213,7 @@ def distinct(
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: CountLimit = None,
+    memory_limit: MemoryLimit = None,
     threads: Threads = None,
     json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -226,6 +233,7 @@ def distinct(
             missing=missing,
             class_weight=class_weight,
             time_limit=time_limit,
+            memory_limit=in_bytes(memory_limit),
             threads=threads,
         )
         search = lattree.DistinctTreeSearch(**keywords)
@@ -263,6 +271,7 @@ def select(
     nominal: Nominal = None,
     drop: Drop = None,
     time_limit: TimeLimit = None,
+    memory_limit: MemoryLimit = None,
     threads: Threads = None,
     text: Text = False,
     json: SelectedJson = False,
@@ -298,6 +307,7 @@ def select(
             missing=missing,
             class_weight=class_weight,
             time_limit=time_limit,
+            memory_limit=in_bytes(memory_limit),
             threads=threads,
         )
         if method is Method.sbe:

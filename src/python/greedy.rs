@@ -17,8 +17,8 @@ use crate::tree::Tree;
 /// tree : Tree
 ///     The same for every number of threads.
 /// status : str
-///     "complete", or what stopped the growth: "time_limit", "interrupted", or "memory_limit" where nodes, which hold a
-///     mass per class, would take more than a quarter of the machine. Nodes that were still to be split then are leaves.
+///     "complete", or what stopped the growth: "time_limit", "memory_limit" or "interrupted". Nodes that were still to be
+///     split then are leaves.
 /// seconds : float
 ///     Wall clock.
 #[pyclass(frozen, module = "lattree", name = "GreedyResult")]
@@ -109,8 +109,13 @@ pub(super) fn _greedy_result_from_parts(
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the tree so far comes back with
 ///     ``status == "time_limit"``.
+/// memory_limit : int or None, default=None
+///     Bytes for what the search holds at once; what does not fit ends it with the tree so far and
+///     ``status == "memory_limit"``. None: a quarter of the memory that the machine and the control group of the process
+///     have, and no more than half of what its limits (``ulimit -v``, ``-d``) leave; 1 GiB where that is not known.
 /// threads : int or None, default=None
-///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
+///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS. Of those asked for no
+///     more than four per core are started, or 16 where that is more; fewer where the system allows no more.
 ///
 /// Raises
 /// ------
@@ -131,7 +136,7 @@ impl PyGreedyTreeSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, threads=None)"
+        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);

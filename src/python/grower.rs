@@ -36,7 +36,7 @@ const MISSING: [(&str, Missing); 5] = [
     ("level", Missing::Level),
 ];
 /// The keywords of all of them.
-const SHARED: [&str; 13] = [
+const SHARED: [&str; 14] = [
     "criterion",
     "min_cases",
     "min_branch",
@@ -49,6 +49,7 @@ const SHARED: [&str; 13] = [
     "costs",
     "unseen",
     "time_limit",
+    "memory_limit",
     "threads",
 ];
 
@@ -163,6 +164,10 @@ impl PyGrower {
         self.params.limits.seconds
     }
     #[getter]
+    fn memory_limit(&self) -> Option<u64> {
+        self.params.limits.memory
+    }
+    #[getter]
     fn threads(&self) -> Option<usize> {
         self.params.threads
     }
@@ -206,7 +211,11 @@ impl PyGrower {
             class_weight,
             costs: costs.as_ref().map(rows_of).transpose()?,
             unseen: keywords.choice("unseen", &UNSEEN, default.unseen)?,
-            limits: Limits { seconds: keywords.get::<Option<f64>>("time_limit")?.flatten(), ..default.limits },
+            limits: Limits {
+                seconds: keywords.get::<Option<f64>>("time_limit")?.flatten(),
+                memory: keywords.limit("memory_limit", 0)?,
+                ..default.limits
+            },
             threads: keywords.limit("threads", 1)?,
         };
         params.clone().checked()?;

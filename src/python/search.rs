@@ -76,7 +76,7 @@ const KEYWORDS: [&str; 14] = [
 /// node_limit : int or None, default=None
 ///     The most search nodes. With one thread a repeatable limit.
 /// memory_limit : int or None, default=None
-///     Bytes for live state and cache; None: a quarter of the machine's memory (1 GiB where that is not known). A full
+///     Bytes for live state and cache; None: a quarter of the memory there is (see :class:`GreedyTreeSearch`). A full
 ///     cache only slows the search.
 /// discrepancies : int or None, default=None
 ///     Look for good trees before the proof starts, by limited discrepancy search: passes 0, 1, ... up to this many, where
@@ -85,7 +85,8 @@ const KEYWORDS: [&str; 14] = [
 ///     depend on it. The continuous engine has no such passes: from depth four on it starts from a tree by such a look
 ///     ahead.
 /// threads : int or None, default=None
-///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
+///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS. Of those asked for no
+///     more than four per core are started, or 16 where that is more; fewer where the system allows no more.
 ///
 /// Raises
 /// ------

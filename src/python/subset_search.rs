@@ -30,10 +30,6 @@ impl PySubsetSearch {
     fn candidates<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         self.candidates.as_ref().map(|names| PyTuple::new(py, names)).transpose()
     }
-    #[getter]
-    fn memory_limit(slf: &Bound<'_, Self>) -> Option<u64> {
-        slf.as_super().get().params.limits.memory
-    }
 }
 
 impl PySubsetSearch {
@@ -41,8 +37,7 @@ impl PySubsetSearch {
     pub(super) fn init(keywords: Keywords<'_>, own: &'static [&'static str]) -> PyResult<PyClassInitializer<Self>> {
         let required = keywords.get::<Names>("required")?.map_or_else(Vec::new, Names::list);
         let candidates = keywords.get::<Option<Names>>("candidates")?.flatten().map(Names::list);
-        let mut grower = PyGrower::new(&keywords, own)?;
-        grower.params.limits.memory = keywords.limit("memory_limit", 0)?;
+        let grower = PyGrower::new(&keywords, own)?;
         keywords.end()?;
         Params { greedy: grower.params.clone(), ..Params::default() }.checked()?;
         Ok(PyClassInitializer::from(grower).add_subclass(PySubsetSearch { required, candidates }))

@@ -41,7 +41,7 @@ const ESTIMATORS: [(&str, Estimator); 3] =
 ///     faster.
 /// memory_limit : int or None, default=None
 ///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the machine's memory (1 GiB where that is not known).
+///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -68,7 +68,7 @@ impl PyDistinctTreeSearch {
         let keywords = Keywords::new(py, keywords);
         let order = keywords.choice("order", &ORDERS, Order::default())?;
         let ordered = keywords.get("ordered")?.unwrap_or(true);
-        let base = PySubsetSearch::init(keywords, &["required", "candidates", "order", "ordered", "memory_limit"])?;
+        let base = PySubsetSearch::init(keywords, &["required", "candidates", "order", "ordered"])?;
         Ok(base.add_subclass(PyDistinctTreeSearch { order, ordered }))
     }
 
@@ -157,7 +157,7 @@ impl PyDistinctTreeSearch {
 ///     leaves, the upper limit of a confidence interval of 25 %.
 /// memory_limit : int or None, default=None
 ///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the machine's memory (1 GiB where that is not known).
+///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -181,7 +181,7 @@ impl PyAcceptableSubsetSearch {
         let keywords = Keywords::new(py, keywords);
         let delta = keywords.get("delta")?.unwrap_or(0.0);
         let goal = goal(&keywords, delta)?;
-        let own = &["required", "candidates", "delta", "feature_penalty", "error", "memory_limit"];
+        let own = &["required", "candidates", "delta", "feature_penalty", "error"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyAcceptableSubsetSearch(goal)))
     }
 
@@ -264,7 +264,7 @@ impl PyAcceptableSubsetSearch {
 ///     much longer and leads to the same features; for comparison.
 /// memory_limit : int or None, default=None
 ///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the machine's memory (1 GiB where that is not known).
+///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -291,7 +291,7 @@ impl PyBackwardEliminationSearch {
         let keywords = Keywords::new(py, keywords);
         let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
         let white_box = keywords.get("white_box")?.unwrap_or(true);
-        let own = &["required", "candidates", "error", "white_box", "memory_limit"];
+        let own = &["required", "candidates", "error", "white_box"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyBackwardEliminationSearch { error, white_box }))
     }
 
@@ -347,7 +347,7 @@ impl PyBackwardEliminationSearch {
 /// max_features : int or None, default=None
 ///     The most features in a subset; None: no limit.
 /// memory_limit : int or None, default=None
-///     Bytes for what trees share. None: a quarter of the machine's memory (1 GiB where that is not known).
+///     Bytes for what trees share. None: a quarter of the memory there is (see :class:`GreedyTreeSearch`).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -373,7 +373,7 @@ impl PyExhaustiveSubsetSearch {
         let keywords = Keywords::new(py, keywords);
         let goal = goal(&keywords, 0.0)?;
         let max_features = keywords.limit("max_features", 0)?;
-        let own = &["required", "candidates", "feature_penalty", "error", "max_features", "memory_limit"];
+        let own = &["required", "candidates", "feature_penalty", "error", "max_features"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyExhaustiveSubsetSearch { goal, max_features }))
     }
 
