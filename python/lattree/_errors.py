@@ -77,7 +77,7 @@ def without_traces() -> Iterator[None]:
 def _hold() -> None:
     _Held.panicked = False
     with contextlib.suppress(OSError):  # no stderr, or no place for a file
-        _Held.sink = tempfile.TemporaryFile()
+        _Held.sink = tempfile.TemporaryFile()  # noqa: SIM115
         _Held.stderr = os.dup(2)
         os.dup2(_Held.sink.fileno(), 2)
 

@@ -62,7 +62,7 @@ def _opened(source: Source) -> Any:
     return pyarrow.ipc.open_file(source)
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """The other process could not read a file; the text says why."""
 
 
@@ -169,12 +169,12 @@ def taste(path: str, kind: str, places: list[int] | None = None, *, names: bool 
 
     Raises
     ------
-    Unreadable
+    UnreadableError
         It could not, or did not survive it.
     """
     answer = _taster.ask({"path": path, "kind": kind, "places": places, "names": names})
     if answer is not None and "error" in answer:
-        raise Unreadable(answer["error"])
+        raise UnreadableError(answer["error"])
 
 
 def _serve() -> None:

@@ -7,6 +7,7 @@ one by one through numpy, because `polars.from_pandas` needs pyarrow, loses the 
 categories that are numbers into plain numbers.
 """
 
+import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -103,9 +104,7 @@ class Columns:
             raise DataError(f"column {quoted(name)} cannot be read: {first_line(error)}") from error
         for other, one in self._series.items():
             if len(series) != len(one):
-                raise DataError(
-                    f"column {quoted(name)} has {len(series)} rows, column {quoted(other)} has {len(one)}"
-                )
+                raise DataError(f"column {quoted(name)} has {len(series)} rows, column {quoted(other)} has {len(one)}")
             break
         if levels is not None and ordered:
             self.ordinal[name] = levels
@@ -131,7 +130,7 @@ class Part:
     """A frame of some of the columns that a file has; the others are known by name."""
 
     columns: list[str]
-    data: pl.DataFrame
+    data: Source
 
     def get_column(self, name: str) -> pl.Series:
         """Return the column named, which must be one of those that were read."""
@@ -291,10 +290,15 @@ def to_series(name: str, values: Any) -> pl.Series:
     if isinstance(values, np.ndarray):
         return _array_to_series(name, values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        return _flat(pl.Series(name, values).alias(name))  # of a stream polars takes no name
+        return _flat(_series(name, values))
     if hasattr(values, "__array__"):
         return _array_to_series(name, np.asarray(values))
     raise DataError(f"{quoted(name)} is a {type(values).__name__}; expected a list, an array or a series")
+
+
+def _series(name: str, values: Any, dtype: Any = None) -> pl.Series:
+    """A series, named last: polars takes some names for patterns, and none for a stream."""
+    return pl.Series(values=values, dtype=dtype).alias(name)
 
 
 def check_distinct(names: Sequence[str]) -> None:
@@ -329,24 +333,27 @@ def _column(name: str, values: Any) -> tuple[pl.Series, list[Any] | None, bool]:
 def _from_arrow(table: Any) -> Frame:
     """An Arrow table: column by column where it is one of pyarrow, else as a whole."""
     arrow = sys.modules.get("pyarrow")
-    if arrow is None or not isinstance(table, (arrow.Table, arrow.RecordBatch, arrow.RecordBatchReader)):
-        stream = table.__arrow_c_stream__
+    if arrow is not None and isinstance(table, (arrow.Table, arrow.RecordBatch, arrow.RecordBatchReader)):
+        return _from_pyarrow(arrow, table)
+    try:
+        frame = pl.DataFrame(_Stream(table.__arrow_c_stream__))
+    except pl.exceptions.DuplicateError as error:
+        raise DataError(f"two columns have one name; rename one of them ({error})") from None
+    except (ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
         try:
-            frame = pl.DataFrame(_Stream(stream))
-        except pl.exceptions.DuplicateError as error:
-            raise DataError(f"two columns have one name; rename one of them ({error})") from None
-        except (ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            try:
-                import pyarrow as arrow
+            arrow = importlib.import_module("pyarrow")
+            return _from_pyarrow(arrow, arrow.table(table))
+        except DataError:
+            raise
+        except Exception:  # no pyarrow, or a stream that can be read once only
+            raise DataError(
+                f"polars cannot take a column of this {type(table).__name__}: {first_line(error)}; leave it out, or "
+                "pass a pyarrow Table, whose columns are converted one by one"
+            ) from error
+    return Frame(frame, frame.height)
 
-                table = arrow.table(table)
-            except Exception:  # no pyarrow, or a stream that can be read once only
-                raise DataError(
-                    f"polars cannot take a column of this {type(table).__name__}: {first_line(error)}; pass a table "
-                    "without it, or a pyarrow Table, whose columns are converted one by one"
-                ) from error
-        else:
-            return Frame(frame, frame.height)
+
+def _from_pyarrow(arrow: Any, table: Any) -> Frame:
     if isinstance(table, arrow.RecordBatchReader):
         table = table.read_all()
     elif isinstance(table, arrow.RecordBatch):
@@ -385,7 +392,7 @@ def _list_to_series(name: str, values: list[Any]) -> pl.Series:
         if isinstance(value, (list, tuple)) and any(isinstance(inner, (list, tuple)) for inner in value):
             raise DataError(f"column {quoted(name)} holds lists of lists at row {row}; expected single values")
     try:
-        return _flat(pl.Series(name, values))
+        return _flat(_series(name, values))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return _mixed_to_series(name, values)
 
@@ -396,11 +403,11 @@ def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in cells if value is not None}
     try:
         if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-            return pl.Series(name, cells, dtype=pl.Int128)
+            return _series(name, cells, dtype=pl.Int128)
         if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
-            return pl.Series(name, cells, dtype=pl.Float64)
+            return _series(name, cells, dtype=pl.Float64)
         if len(kinds) == 1:
-            return pl.Series(name, cells)
+            return _series(name, cells)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         for row, value in enumerate(cells):
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -426,22 +433,23 @@ def _array_to_series(name: str, array: np.ndarray) -> pl.Series:
         array = array.astype(np.float64)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return pl.Series(name, array)
+    return _series(name, array)
 
 
 def _masked(series: pl.Series, mask: np.ndarray) -> pl.Series:
     """The series with null where `mask` is true."""
     if not mask.any():
         return series
-    return pl.select(pl.when(pl.Series(~mask)).then(series).alias(series.name)).to_series()
+    masked = pl.select(pl.when(pl.Series(~mask)).then(series.alias("")).alias("masked")).to_series()
+    return masked.alias(series.name)
 
 
 def _flat(series: pl.Series) -> pl.Series:
     """A series of one-element lists as a series of their elements."""
     if isinstance(series.dtype, (pl.List, pl.Array)):
+        name, series = series.name, series.alias("")
         lengths = series.list.len() if isinstance(series.dtype, pl.List) else series.arr.len()
-        if (lengths == 1).all():
-            return series.explode()
+        return (series.explode() if (lengths == 1).all() else series).alias(name)
     return series
 
 
@@ -468,17 +476,17 @@ def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]
         return _array_to_series(name, values), None
     if is_pandas(dtype, "ArrowDtype") or is_pandas(dtype, "StringDtype"):
         if getattr(dtype, "storage", "pyarrow") == "pyarrow":
-            return pl.Series(name, pl.from_pandas(column)), None
+            return _series(name, pl.from_pandas(column)), None
         values = np.where(column.isna().to_numpy(), None, column.to_numpy(dtype=object))
-        return pl.Series(name, list(values), dtype=pl.String), None
+        return _series(name, list(values), dtype=pl.String), None
     if is_pandas(dtype, "DatetimeTZDtype"):
         values = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        naive = _pandas_column(name, values)[0]
+        naive = _pandas_column("", values)[0]
         utc = naive.to_physical().cast(pl.Datetime(getattr(naive.dtype, "time_unit", "us"), "UTC"))
         try:
-            return utc.dt.convert_time_zone(str(dtype.tz)), None
+            return utc.dt.convert_time_zone(str(dtype.tz)).alias(name), None
         except pl.exceptions.PolarsError:  # a fixed offset, which polars has no time zone for
-            return utc, None
+            return utc.alias(name), None
     if is_pandas(dtype, "SparseDtype"):
         return _pandas_column(name, column.sparse.to_dense())
     numpy_dtype = getattr(dtype, "numpy_dtype", None)  # Int64, Float32, boolean and their like
@@ -489,7 +497,7 @@ def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]
 
 
 def _pandas_categories(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]:
-    categories = _pandas_column(name, column.dtype.categories.to_series())[0]
+    categories = _pandas_column(name, column.dtype.categories.to_series())[0].alias("")
     codes = column.cat.codes.to_numpy()
     values = categories.gather(_masked(pl.Series(codes.astype(np.int64)), codes < 0)).alias(name)
     if categories.dtype in (pl.String, pl.Null) or len(categories) == 0:

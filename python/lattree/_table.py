@@ -294,7 +294,7 @@ def _check_kinds(
             raise ParameterError(f"`drop` names {quoted(name)}, which is a feature of `like`")
     for what, names in (("nominal", nominal), ("ordinal", list(ordered))):
         for name in names:
-            kind = features[name].kind if name in features else None
+            kind: str | None = features[name].kind if name in features else None
             if name == schema.target:
                 kind = what if schema.task == "classes" and what == "nominal" else f"a target of {schema.task}"
             if kind not in (None, what):

@@ -141,16 +141,16 @@ def parse_booleans(text: pl.Series) -> pl.Series:
 
 def infer(column: pl.Series) -> pl.Series:
     """Return a column of text as what all its cells are: numbers, dates, instants or times of day; else as it is."""
-    first = column.drop_nulls().head(1) if column.dtype == pl.String else []
-    if not len(first):
+    if column.dtype != pl.String or column.null_count() == len(column):
         return column
+    first = column.drop_nulls().head(1)
     if parse_numbers(first).null_count() == 0:
         numbers = parse_numbers(column)
         if numbers.null_count() == column.null_count():
             return _exact(column, numbers)
     if _LIKE_A_TIME.match(first[0]):
         times = _times_of_one_form(column, "us")
-        return column if times is None else times
+        return times if times is not None and times.null_count() == column.null_count() else column
     return column
 
 
@@ -184,15 +184,13 @@ def _whole(text: pl.Series) -> pl.Series:
     """Integers, or floats where some are fractions; none of either rounded."""
     numbers = _exact(text, _strict(text, parse_numbers(text), "a number"))
     if numbers.dtype == pl.Float64:
-        wide = text.cast(pl.Int128, strict=False)
-        back = numbers.cast(pl.Int128, strict=False)
-        rounded = wide.is_not_null() & ((back != wide) | back.is_null())
-        if rounded.any():
-            row = rounded.arg_true()[0]
-            raise DataError(
-                f"column {quoted(text.name)} is {quoted(text[row])} at row {row}; expected an integer of at most 2^53 "
-                "beside fractions, or integers only"
-            )
+        for row in (numbers.is_finite() & (numbers.abs() >= 2.0**53)).arg_true():
+            with contextlib.suppress(ValueError):  # a float, which may be rounded
+                if int(text[row]) != int(numbers[row]):
+                    raise DataError(
+                        f"column {quoted(text.name)} is {quoted(text[row])} at row {row}; beside fractions expected "
+                        "integers that are floats of 64 bits"
+                    )
     return numbers
 
 
@@ -205,24 +203,27 @@ def _times_of_day(text: pl.Series) -> pl.Series:
 
 
 def _times_of_one_form(text: pl.Series, unit: Any) -> pl.Series | None:
-    """Dates, instants or times of day, if all cells are such in one form."""
+    """Dates, instants or times of day in one form, if any cell is such; null where a cell is not."""
     forms: tuple[tuple[Any, str | None], ...] = (
         (pl.Date, "%Y-%m-%d"),
         (pl.Datetime(unit), None),
         (pl.Time, "%H:%M:%S"),
     )
+    best = None
     for dtype, form in forms:
         with contextlib.suppress(pl.exceptions.PolarsError):  # no format fits
             parsed = text.str.strptime(dtype, form, strict=False)
             if parsed.null_count() == text.null_count():
                 return parsed
-    return None
+            if best is None or parsed.null_count() < best.null_count():
+                best = parsed
+    return best
 
 
 def _dates(text: pl.Series, unit: Any) -> pl.Series:
     """Dates, or instants if some have a time of day; null where a cell is neither. Cells may differ in form."""
     parsed = _times_of_one_form(text, unit)
-    if parsed is not None and parsed.dtype != pl.Time:
+    if parsed is not None and parsed.dtype != pl.Time and parsed.null_count() == text.null_count():
         return parsed
     form = text.str.replace_all(r"[0-9]", "0")
     groups = []

@@ -69,7 +69,11 @@ class TestLike:
         assert fractions.values[0] == 0.5
         assert self.encoded(schema, i=pl.lit(None))["i"].missing.all()
         whole = self.encoded(schema, i=pl.Series([3.0, None, -0.0]))["i"]
-        assert (whole.kind, whole.values.tolist(), whole.missing.tolist()) == ("integer", [3, 0, 0], [False, True, False])
+        assert (whole.kind, whole.values.tolist(), whole.missing.tolist()) == (
+            "integer",
+            [3, 0, 0],
+            [False, True, False],
+        )
         assert np.isnan(self.encoded(schema, f=pl.lit(None, dtype=pl.String))["f"].values).all()
         assert (self.encoded(schema, n=pl.lit(None))["n"].values == MISSING).all()
         for wrong in (pl.lit("1"), pl.lit(True), pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
