@@ -290,6 +290,7 @@ def to_series(name: str, values: Any) -> pl.Series:
     if isinstance(values, np.ndarray):
         return _array_to_series(name, values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
+        values = _without_runs(values)
         return _flat(_series(name, values))
     if hasattr(values, "__array__"):
         return _array_to_series(name, np.asarray(values))
@@ -368,12 +369,15 @@ def _arrow_giver(table: Any, place: int) -> Callable[[], _Stream]:
 
 
 def _arrow_column(column: Any) -> _Stream:
-    """A column of a pyarrow table as polars takes it: runs are written out."""
-    while str(column.type).startswith("run_end_encoded"):
-        from pyarrow.compute import run_end_decode
+    """A column of a pyarrow table as polars takes it."""
+    return _Stream(_without_runs(column).__arrow_c_stream__)
 
-        column = run_end_decode(column)
-    return _Stream(column.__arrow_c_stream__)
+
+def _without_runs(values: Any) -> Any:
+    """Runs of values, which polars does not know, written out by pyarrow."""
+    while str(getattr(values, "type", "")).startswith("run_end_encoded"):
+        values = importlib.import_module("pyarrow.compute").run_end_decode(values)
+    return values
 
 
 def _transposed(rows: Sequence[Any]) -> list[Any]:

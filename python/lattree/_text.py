@@ -16,6 +16,7 @@ from lattree._dtypes import list_names, quoted
 
 _LIKE_A_TIME = re.compile(r"\d+[-/.:]\d+", re.ASCII)
 _ISO = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?)?", re.ASCII)
+_WRITTEN_WHOLE = re.compile(r"[+-]?\d+", re.ASCII)
 _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "Int128", "UInt8", "UInt16", "UInt32", "UInt64", "UInt128")
 _NUMBERS = (*_INTEGERS, "Float16", "Float32", "Float64", "Decimal")
 _TIMES_OF_DAY = ("%H:%M:%S", "%H:%M:%S%.f", "%H:%M")
@@ -185,12 +186,12 @@ def _whole(text: pl.Series) -> pl.Series:
     numbers = _exact(text, _strict(text, parse_numbers(text), "a number"))
     if numbers.dtype == pl.Float64:
         for row in (numbers.is_finite() & (numbers.abs() >= 2.0**53)).arg_true():
-            with contextlib.suppress(ValueError):  # a float, which may be rounded
-                if int(text[row]) != int(numbers[row]):
-                    raise DataError(
-                        f"column {quoted(text.name)} is {quoted(text[row])} at row {row}; beside fractions expected "
-                        "integers that are floats of 64 bits"
-                    )
+            whole = _WRITTEN_WHOLE.fullmatch(text[row]) is not None  # a float may be rounded
+            if whole and int(text[row]) != int(numbers[row]):
+                raise DataError(
+                    f"column {quoted(text.name)} is {quoted(text[row])} at row {row}; beside fractions expected "
+                    "integers that are floats of 64 bits"
+                )
     return numbers
 
 

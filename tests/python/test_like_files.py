@@ -122,7 +122,7 @@ def test_fault_a_forms_of_dates_and_numbers(write):
     assert frame["f"].to_list() == [7.0, None]
     assert [str(cell) for cell in frame["c"].to_list()] == ["09:30:00", "09:30:00.500000"]
     with pytest.raises(DataError, match='"9007199254740993" at row 0; beside fractions expected'):
-        read_csv(write("i\n9007199254740993\n0.5\n"), like=read_csv(write("i\n1\n")))
+        read_csv(write("i\n9007199254740993\n0.5\n"), like=like.select("i"))
 
 
 def test_fault_a_labels_are_read_as_the_schema_has_them(write):
