@@ -149,7 +149,10 @@ def csv_frame(
         return pl.read_csv(file, separator=separator, has_header=False, n_rows=1, infer_schema=False)
 
     # polars renames the second of two equal names, so they are compared before it gets the chance.
-    check_distinct(["" if name is None else name for name in _read(path, "CSV", header).row(0)])
+    first = _read(path, "CSV", header)
+    if first.height == 0:
+        raise DataError(f"{path} cannot be read as CSV: it has no row of names")
+    check_distinct(["" if name is None else name for name in first.row(0)])
     schema = _schema_of(options.get("like"))
     as_text = _names(options.get("nominal", ()))
     as_text |= set() if not isinstance(ordinal := options.get("ordinal", ()), Mapping) else set(map(str, ordinal))
