@@ -9,7 +9,7 @@ maintains the order), `fill_null`, `fill_nan`, `is_in`, `replace_strict`, `dt.re
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +20,19 @@ import polars as pl
 from lattree._core import DataError, Feature
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
 from lattree._frames import to_series
+from lattree._text import base, canonical, level_text
 
 MISSING = 2**32 - 1
 """The code of a missing level."""
 
 ACCEPTED = "numbers, dates, times, text, categories or booleans"
 
+_TEXT = ("String", "Categorical", "Enum", "Null")
+"""Dtypes whose levels are text, which is equal only to itself."""
+
+_BOOLEANS = ("true", "false")
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-_DATETIME_TEXT = "%Y-%m-%d %H:%M:%S%.f"  # as many decimals as needed, whatever the time unit
-_TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,9})?)?", re.ASCII)  # a date, or as _DATETIME_TEXT has it
-_WHOLE = 2.0**53  # every float below is exact as an integer
+_TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,9})?)?", re.ASCII)  # as levels have them
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,30 +95,32 @@ def encode_column(series: pl.Series, *, nominal: bool, ordinal: bool, levels: Se
 def encode_column_like(series: pl.Series, feature: Feature) -> Column:
     """Return a column as `feature` describes it: same kind of number, levels mapped by name.
 
+    A level is matched as it is written. Where one side has text and the other numbers, dates or booleans, text that
+    stands for the same value is the level if the values were trained (``0300`` is the integer 300), and an error if the
+    text was (the integer 300 may have been ``0300`` or ``300.0``) unless it is written as the value is.
+
     Raises
     ------
     DataError
         The column holds another kind of values: text instead of numbers, times of day instead of dates.
     """
     name, trained, text = feature.name, feature.number, dtype_to_text(series.dtype)
+    if _is_empty(series):  # which says nothing about its dtype: a CSV reader calls it text
+        return _empty_column(len(series), feature)
     if trained is None:
-        if series.dtype == pl.Null:
-            series = series.cast(pl.String)
-        if feature.dtype == "Boolean" and series.dtype.is_numeric():
-            raise _wrong_dtype(series, "true or false")
-        codes, levels, unseen = _codes(series, feature.levels)
+        codes, levels, unseen = _codes_like(series, feature)
         return Column(name, feature.kind, text, codes, None, levels, unseen)
-    if series.null_count() == len(series):
-        # An empty column says nothing about its dtype: a CSV reader calls it text.
-        values = np.full(len(series), np.nan)
-        return Column(name, "float", feature.dtype, values, None, [], [])
     number = _number_kind(series)
     if trained in ("float", "integer"):
-        durations = [d if d in ("Duration", "Time") else "" for d in (_base(feature.dtype), _base(text))]
+        durations = [d if d in ("Duration", "Time") else "" for d in (base(feature.dtype), base(text))]
         if number not in ("float", "integer") or durations[0] != durations[1]:
             raise _wrong_dtype(series, durations[0] or "numbers")
-        # Fractions where integers were trained stay as they are; they compare exactly with integer thresholds.
-        number = "float" if trained == "float" else number
+        if trained == "integer" and number == "float":
+            # Fractions stay as they are, and compare exactly with integer thresholds.
+            values, missing = _whole(to_floats(series))
+            number = "float" if values.dtype == np.float64 else "integer"
+            return Column(name, number, text, values, missing, [], [])
+        number = trained
     elif number is None or not (number == "date" or number.startswith("datetime")):
         raise _wrong_dtype(series, "dates" if trained == "date" else "dates with time")
     else:
@@ -125,16 +130,50 @@ def encode_column_like(series: pl.Series, feature: Feature) -> Column:
     return Column(name, number, text, values, missing, [], [])
 
 
+def _is_empty(series: pl.Series) -> bool:
+    """Whether every cell is missing."""
+    if series.null_count() == len(series):
+        return True
+    if not series.dtype.is_float() or (series[0] is not None and series[0] == series[0]):
+        return False
+    return bool(series.alias("").is_nan().drop_nulls().all())
+
+
+def _empty_column(n_rows: int, feature: Feature) -> Column:
+    """A column of missing cells of the kind that a feature has, which searches ask for."""
+    if feature.number is None:
+        codes = np.full(n_rows, MISSING, dtype=np.uint32)
+        return Column(feature.name, feature.kind, feature.dtype, codes, None, feature.levels, [])
+    if feature.number == "float":
+        return Column(feature.name, "float", feature.dtype, np.full(n_rows, np.nan), None, [], [])
+    none = np.ones(n_rows, dtype=np.bool_)
+    return Column(feature.name, feature.number, feature.dtype, np.zeros(n_rows, dtype=np.int64), none, [], [])
+
+
+def _whole(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_] | None]:
+    """Floats as integers, and which are missing, if all are whole and of 64 bits; else as they are."""
+    missing = np.isnan(values)
+    if not (missing | ((np.floor(values) == values) & (np.abs(values) < 2.0**63))).all():
+        return values, None
+    whole = np.where(missing, 0.0, values).astype(np.int64)
+    return whole, missing if missing.any() else None
+
+
 def decode_column(column: Column) -> pl.Series:
     """Return the cells with their dtype; a dtype that cannot hold them (fractions in an Int64) is left out."""
+    return _decoded(column).alias(column.name)
+
+
+def _decoded(column: Column) -> pl.Series:
+    """The cells without a name, since polars takes some names for patterns."""
     dtype = dtype_from_text(column.dtype)
     if column.kind in ("ordinal", "nominal"):
-        text = pl.Series(column.name, column.levels + column.unseen, dtype=pl.String)
+        text = pl.Series(column.levels + column.unseen, dtype=pl.String)
         if isinstance(dtype, pl.Enum):
             dtype = pl.Enum(list(dict.fromkeys(dtype.categories.to_list() + text.to_list())))
         codes = pl.Series(column.values).cast(pl.UInt32)
-        return _from_text(text, dtype).gather(codes.set(codes == MISSING, None)).alias(column.name)
-    series = pl.Series(column.name, column.values)
+        return _from_text(text, dtype).gather(codes.set(codes == MISSING, None))
+    series = pl.Series(column.values)
     if column.kind == "float":
         series = series.set(series.is_nan(), None)
         per_second = None if dtype is None else _per_second(dtype)
@@ -161,7 +200,7 @@ def level_names(name: str, levels: Sequence[Any]) -> list[str]:
     """
     given = to_series(name, list(levels))
     _check_levels(given)
-    names: list[str | None] = _level_text(given).to_list()
+    names: list[str | None] = level_text(given.alias("")).to_list()
     distinct: dict[str, None] = {}
     for index, level in enumerate(names):
         if level is None:
@@ -174,6 +213,7 @@ def level_names(name: str, levels: Sequence[Any]) -> list[str]:
 
 def to_int64(series: pl.Series, what: str) -> pl.Series:
     """Return integers, dates or times as Int64, or raise a DataError that names row and value of one that is wider."""
+    series = series.alias("")
     physical = series if series.dtype.is_integer() else series.to_physical()
     narrow: pl.Series = physical.cast(pl.Int64, strict=False)
     if narrow.null_count() != physical.null_count():
@@ -186,7 +226,7 @@ def to_floats(series: pl.Series) -> npt.NDArray[np.float64]:
     """Return numbers, or lengths and times of day in seconds, as float64 with NaN for null."""
     per_second = _per_second(series.dtype)
     if per_second is not None:
-        series = series.to_physical() / per_second
+        series = series.alias("").to_physical() / per_second
     return np.ascontiguousarray(series.cast(pl.Float64).to_numpy())
 
 
@@ -198,10 +238,11 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     Complexity: O(rows) hashing and O(values log values) sorting for text, O(rows) for booleans and for integers of a
     small range, else O(rows log rows).
     """
+    series = series.alias("")
     dtype = series.dtype
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         occurring = series.unique(maintain_order=True).drop_nulls().cast(pl.String)
-        values = pl.Series(series.name, sorted(occurring.to_list()), dtype=pl.String)
+        values = pl.Series(sorted(occurring.to_list()), dtype=pl.String)
         return values, _enum_codes(series.cast(pl.Enum(values)))
     # Calls are counted here: of polars' methods, those that go through its query engine take 30 microseconds each.
     physical = series if dtype.is_numeric() or dtype == pl.Boolean else series.to_physical()
@@ -209,7 +250,7 @@ def distinct_values(series: pl.Series) -> tuple[pl.Series, npt.NDArray[np.uint32
     wide = str(physical.dtype) in ("Int128", "UInt128")  # numpy has no such integers
     cells = np.array(present.to_list(), dtype=object) if wide else present.to_numpy()
     found, inverse = distinct_cells(cells)
-    values = pl.Series(series.name, found.tolist(), dtype=physical.dtype).cast(dtype)
+    values = pl.Series(found.tolist(), dtype=physical.dtype).cast(dtype)
     if len(cells) == len(series):
         return values, inverse.astype(np.uint32)
     codes = np.full(len(series), MISSING, dtype=np.uint32)
@@ -259,10 +300,6 @@ def _per_second(dtype: pl.DataType) -> int | None:
     return _PER_SECOND[dtype.time_unit] if isinstance(dtype, pl.Duration) else None
 
 
-def _base(dtype: str) -> str:
-    return dtype.partition("[")[0]
-
-
 def _wrong_dtype(series: pl.Series, expected: str) -> DataError:
     return DataError(f"column {quoted(series.name)} is {dtype_name(series.dtype)}; expected {expected}")
 
@@ -295,16 +332,17 @@ def _numbers(series: pl.Series, kind: str) -> tuple[npt.NDArray[Any], npt.NDArra
 
 def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
     """Dates or times in the unit of `kind`, where that loses nothing a threshold could see."""
+    name, series = series.name, series.alias("")
     if kind == "date":
         dates: pl.Series = series.cast(pl.Date)
         if series.dtype != pl.Date and (dates.cast(series.dtype) != series).any():
             row = (dates.cast(series.dtype) != series).arg_true()[0]
-            raise DataError(f"column {quoted(series.name)} is {series[row]} at row {row}; expected dates without time")
+            raise DataError(f"column {quoted(name)} is {series[row]} at row {row}; expected dates without time")
         return dates
     zone = dtype.time_zone if isinstance(dtype := dtype_from_text(trained), pl.Datetime) else None
     if isinstance(series.dtype, pl.Datetime) and (series.dtype.time_zone is None) != (zone is None):
         expected = "without time zone" if zone is None else "with a time zone"
-        raise _wrong_dtype(series, f"dates and times {expected}")
+        raise _wrong_dtype(series.alias(name), f"dates and times {expected}")
     return _rescaled(series, kind.removeprefix("datetime_"))
 
 
@@ -335,20 +373,6 @@ def _check_levels(series: pl.Series) -> None:
         raise _wrong_dtype(series, "text, numbers or dates where levels are needed; cast it to String")
 
 
-def _level_text(values: pl.Series) -> pl.Series:
-    """The names of levels, one per value."""
-    dtype = values.dtype
-    if isinstance(dtype, pl.Datetime):
-        return values.dt.convert_time_zone("UTC").dt.strftime(_DATETIME_TEXT)
-    text: pl.Series = values.cast(pl.String)
-    if dtype.is_float():
-        # 1.0 is the level "1": the same column is integers in one table and floats, for a missing cell, in another.
-        whole = (values.floor() == values) & (values.abs() < _WHOLE)
-        integers = values.cast(pl.Int64, strict=False).cast(pl.String)
-        text = integers.zip_with(whole, text)
-    return text
-
-
 def _is_text(dtype: pl.DataType) -> bool:
     return isinstance(dtype, (pl.String, pl.Categorical, pl.Enum, pl.Boolean))
 
@@ -366,31 +390,80 @@ def _from_text(text: pl.Series, dtype: pl.DataType | None) -> pl.Series:
         except ValueError:  # a 13th month
             return text
         parsed: pl.Series = pl.Series(text.name, times.astype(np.int64)).cast(dtype)
-        return parsed if _level_text(parsed).to_list() == names else text
+        return parsed if level_text(parsed).to_list() == names else text
     return cast_or_keep(text, dtype)
 
 
-def _codes(series: pl.Series, levels: list[str] | None) -> tuple[npt.NDArray[np.uint32], list[str], list[str]]:
+def _codes_like(series: pl.Series, feature: Feature) -> tuple[npt.NDArray[np.uint32], list[str], list[str]]:
+    """Codes, levels and unseen levels of a column that is mapped onto a feature."""
+    trained, given = base(feature.dtype), series.dtype
+    if isinstance(given, (pl.String, pl.Categorical, pl.Enum)):
+        if trained in _TEXT:
+            return _codes(series, feature.levels)
+
+        def named(levels: list[str]) -> list[str]:
+            """Text that stands for a value that was trained, under the name of that."""
+            return [own or level for level, own in zip(levels, canonical(levels, trained), strict=True)]
+
+        codes, levels, unseen = _codes(series, feature.levels, named)
+        if trained == "Boolean":
+            wrong = np.isin(codes, [len(levels) + at for at, level in enumerate(unseen) if level not in _BOOLEANS])
+            if wrong.any():
+                row = int(np.argmax(wrong))
+                raise DataError(
+                    f"column {quoted(feature.name)} is {shown(series[row])} at row {row}; expected true or false"
+                )
+        return codes, levels, unseen
+    if trained == "Boolean" and given != pl.Boolean:
+        raise _wrong_dtype(series, "true or false")
+    if trained == "Datetime" and given == pl.Date:
+        series = series.cast(pl.Datetime("us"))
+    elif trained == "Date" and isinstance(given, pl.Datetime):
+        dates = series.cast(pl.Date)
+        series = dates if (dates.cast(given) == series).all() else series
+    codes, levels, unseen = _codes(series, feature.levels)
+    if unseen and trained in _TEXT:
+        text = dtype_to_text(given)
+        alike = {own: level for level, own in zip(levels, canonical(levels, text), strict=True) if own is not None}
+        for at, level in enumerate(unseen):
+            if level in alike:
+                row = int(np.argmax(codes == len(levels) + at))
+                raise DataError(
+                    f"column {quoted(feature.name)} is {dtype_name(given)}, with {level} at row {row}; the level is "
+                    f"written {quoted(alike[level])} in the schema: pass the column as text, as it was written"
+                )
+    return codes, levels, unseen
+
+
+def _codes(
+    series: pl.Series, levels: list[str] | None, named: Callable[[list[str]], list[str]] = list
+) -> tuple[npt.NDArray[np.uint32], list[str], list[str]]:
     """Codes, levels and unseen levels of a column.
 
     Without `levels`: the levels are those that occur, ascending: numbers, dates and booleans by value, text by code
-    points. Complexity: that of :func:`distinct_values`; with `levels`, O(rows) hashing for text that has no others.
+    points. With them `named` has the last word on what those that occur are called. Complexity: that of
+    :func:`distinct_values`; with `levels`, O(rows) hashing for text that has no others.
     """
+    _check_levels(series)
+    series = series.alias("")  # polars takes some names for patterns
     if isinstance(series.dtype, pl.Decimal):
         series = series.cast(pl.Float64)
     if series.dtype.is_float():
         series = series.set(series.is_nan(), None) + 0.0  # -0.0 is the level "0"
-    _check_levels(series)
     if levels is not None and series.dtype == pl.String:
         known = series.cast(pl.Enum(levels), strict=False)
         if known.null_count() == series.null_count():  # none is unseen, so nothing need be counted or sorted
             return _enum_codes(known), levels, []
     values, codes = distinct_values(series)
-    found: list[str] = _level_text(values).to_list()
+    found: list[str] = level_text(values).to_list()
     if levels is None:
         return codes, found, []
     place = {level: index for index, level in enumerate(levels)}
-    unseen = [level for level in found if level not in place]
+    if any(level not in place for level in found):
+        others = [level for level in found if level not in place]
+        names = dict(zip(others, named(others), strict=True))
+        found = [names.get(level, level) for level in found]
+    unseen = list(dict.fromkeys(level for level in found if level not in place))
     place |= {level: len(levels) + index for index, level in enumerate(unseen)}
     places = np.array([place[level] for level in found] + [MISSING], dtype=np.uint32)
     return places[np.minimum(codes, len(found))], levels, unseen

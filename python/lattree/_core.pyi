@@ -206,7 +206,7 @@ class OptimalTreeSearch:
         min_leaf: int = 1,
         objective: Literal["errors"] = "errors",
         node_penalty: float = 0.0,
-        rank: str | Sequence[str] = "objective",
+        rank: str | Sequence[str] | None = "objective",
         binarizer: Binarizer | None = None,
         engine: Literal["auto", "tests", "continuous"] = "auto",
         unseen: Literal["majority", "missing", "error"] = "majority",

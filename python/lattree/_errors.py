@@ -1,8 +1,13 @@
-"""What polars raises, as the errors of this package."""
+"""What polars raises and prints, as the errors of this package."""
 
+import contextlib
 import functools
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from typing import IO, ParamSpec, TypeVar
 
 import polars as pl
 
@@ -23,6 +28,69 @@ def typed(function: Callable[_P, _T]) -> Callable[_P, _T]:
         try:
             return function(*args, **keywords)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
-            raise DataError(f"polars cannot handle a value or column of this table: {error}") from error
+            raise DataError(f"polars cannot handle a value or column of this table: {first_line(error)}") from error
 
     return wrapped
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or its type where it has none."""
+    try:
+        text = str(error)
+    except Exception:  # an error made of values that cannot be printed
+        text = ""
+    return (text.strip().splitlines() or [type(error).__name__])[0]
+
+
+class _Held:
+    """What goes to stderr while readers run, and how many they are."""
+
+    lock = threading.Lock()
+    readers = 0
+    panicked = False
+    stderr = -1
+    sink: IO[bytes] | None = None
+
+
+@contextlib.contextmanager
+def without_traces() -> Iterator[None]:
+    """Hold back stderr, and drop what came there if polars panics, whose trace no user can read.
+
+    All else, also what other threads write meanwhile, follows at the end.
+    """
+    with _Held.lock:
+        if _Held.readers == 0:
+            _hold()
+        _Held.readers += 1
+    try:
+        yield
+    except pl.exceptions.PanicException:
+        _Held.panicked = True
+        raise
+    finally:
+        with _Held.lock:
+            _Held.readers -= 1
+            if _Held.readers == 0:
+                _release()
+
+
+def _hold() -> None:
+    _Held.panicked = False
+    with contextlib.suppress(OSError):  # no stderr, or no place for a file
+        _Held.sink = tempfile.TemporaryFile()  # noqa: SIM115
+        _Held.stderr = os.dup(2)
+        os.dup2(_Held.sink.fileno(), 2)
+
+
+def _release() -> None:
+    if _Held.stderr >= 0:
+        os.dup2(_Held.stderr, 2, inheritable=True)
+        os.close(_Held.stderr)
+    sink, _Held.sink, stderr, _Held.stderr = _Held.sink, None, _Held.stderr, -1
+    if sink is None:
+        return
+    with sink, contextlib.suppress(OSError):
+        if stderr >= 0 and not _Held.panicked:
+            sink.seek(0)
+            with os.fdopen(os.dup(2), "wb") as held:
+                shutil.copyfileobj(sink, held)

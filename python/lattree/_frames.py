@@ -1,20 +1,24 @@
-"""Any table as a polars frame, and anything with one value per row as a polars series.
+"""Any table as named columns, and anything with one value per row as a polars series.
+
+Columns are converted when they are asked for, so that those which no one needs may hold anything.
 
 pandas and pyarrow are never imported here: an object of theirs shows that they are loaded. pandas columns are converted
 one by one through numpy, because `polars.from_pandas` needs pyarrow, loses the order of ordered categories and turns
 categories that are numbers into plain numbers.
 """
 
+import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
 
 from lattree._core import DataError
 from lattree._dtypes import quoted
+from lattree._errors import first_line
 
 ACCEPTED_TABLES = (
     "a polars or pandas DataFrame, a pyarrow Table, any object with __arrow_c_stream__, or a mapping of columns"
@@ -57,17 +61,100 @@ class Cells:
         return Cells(array, {name: index for index, name in enumerate(names)}, self.dtype)
 
 
+class Source(Protocol):
+    """What has named columns: a polars frame, or one of the classes here."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+
+    def get_column(self, name: str) -> pl.Series:
+        """Return the column named."""
+
+
+class Columns:
+    """Columns of any kind, each of which becomes a series when it is first asked for."""
+
+    def __init__(self, given: Mapping[str, Callable[[], Any]]) -> None:
+        self._given = given
+        self._series: dict[str, pl.Series] = {}
+        self.nominal: set[str] = set()
+        """pandas categories that are numbers, of the columns asked for so far."""
+        self.ordinal: dict[str, list[Any]] = {}
+        """Ordered ones, in their order."""
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self._given)
+
+    def get_column(self, name: str) -> pl.Series:
+        """Return the column named; a DataError if it cannot be read, or is not as long as those before it."""
+        found = self._series.get(name)
+        if found is None:
+            found = self._series[name] = self._convert(name)
+        return found
+
+    def _convert(self, name: str) -> pl.Series:
+        try:
+            series, levels, ordered = _column(name, self._given[name]())
+        except (DataError, MemoryError):
+            raise
+        except (Exception, pl.exceptions.PanicException) as error:  # of whoever made the column
+            raise DataError(f"column {quoted(name)} cannot be read: {first_line(error)}") from error
+        for other, one in self._series.items():
+            if len(series) != len(one):
+                raise DataError(f"column {quoted(name)} has {len(series)} rows, column {quoted(other)} has {len(one)}")
+            break
+        if levels is not None and ordered:
+            self.ordinal[name] = levels
+        elif levels is not None:
+            self.nominal.add(name)
+        return series
+
+    def length(self, needed: Iterable[str]) -> int:
+        """Return the length of the first column that is needed; if none is, of the first that says its own."""
+        for name in needed:
+            if name in self._given:
+                return len(self.get_column(name))
+        for given in self._given.values():
+            value = given()
+            if isinstance(value, str) or not hasattr(value, "__len__"):
+                continue
+            return len(value)
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A frame of some of the columns that a file has; the others are known by name."""
+
+    columns: list[str]
+    data: Source
+
+    def get_column(self, name: str) -> pl.Series:
+        """Return the column named, which must be one of those that were read."""
+        return self.data.get_column(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Frame:
     """A table, and what its polars dtypes cannot say."""
 
-    data: pl.DataFrame | Cells
-    n_rows: int
-    """Kept beside the frame, which forgets it when there are no columns."""
-    nominal: frozenset[str] = frozenset()
-    """pandas categories that are numbers."""
+    data: Source
+    given_rows: int | None
+    """Kept beside the frame, which forgets it when there are no columns; None: as many as the columns have."""
+    nominal: Set[str] = frozenset()
+    """pandas categories that are numbers, of the columns that were asked for."""
     ordinal: Mapping[str, list[Any]] = field(default_factory=dict)
     """Ordered pandas categories that are numbers, in their order."""
+
+    def n_rows(self, needed: Iterable[str]) -> int:
+        """How many rows there are, as the first of the columns needed says."""
+        if self.given_rows is None:
+            assert isinstance(self.data, Columns)
+            return self.data.length(needed)
+        return self.given_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,15 +171,17 @@ def is_pandas(value: Any, cls: str) -> bool:
 
 
 def to_frame(table: Any) -> Frame:
-    """Return any table as a polars frame with distinct text names.
+    """Return any table as columns with distinct text names.
 
     Raises
     ------
     TypeError
         `table` is no table; the text says what is accepted, and what to call instead.
     DataError
-        Two columns have one name or different lengths, or a column holds what no column can hold.
+        Two columns have one name. What is wrong with a column is found when it is asked for.
     """
+    if isinstance(table, Frame):
+        return table
     if isinstance(table, pl.DataFrame):
         return Frame(table, table.height)
     if isinstance(table, pl.LazyFrame):
@@ -104,11 +193,7 @@ def to_frame(table: Any) -> Frame:
     if isinstance(table, pl.Series) or is_pandas(table, "Series"):
         raise TypeError(f"the table is a single Series; pass {ACCEPTED_TABLES}")
     if hasattr(table, "__arrow_c_stream__"):
-        try:
-            frame = pl.DataFrame(_Stream(table.__arrow_c_stream__))
-        except pl.exceptions.DuplicateError as error:
-            raise DataError(f"two columns have one name; rename one of them ({error})") from None
-        return Frame(frame, frame.height)
+        return _from_arrow(table)
     if isinstance(table, (np.ndarray, list, tuple)) or hasattr(table, "__array__"):
         raise TypeError(
             f"the table is a {type(table).__name__}, which has no column names; "
@@ -149,7 +234,7 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
         if dtype is not None and _is_readable(array):
             check_distinct(names)
             places = dict(zip(names, range(width), strict=True))
-            return Frame(Cells(array, places, dtype), n_rows=len(X))
+            return Frame(Cells(array, places, dtype), len(X))
         columns = [array[:, index] for index in range(width)]
     return _from_columns(list(names), columns, n_rows=len(X))
 
@@ -205,10 +290,16 @@ def to_series(name: str, values: Any) -> pl.Series:
     if isinstance(values, np.ndarray):
         return _array_to_series(name, values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        return _flat(pl.Series(name, values))
+        values = _without_runs(values)
+        return _flat(_series(name, values))
     if hasattr(values, "__array__"):
         return _array_to_series(name, np.asarray(values))
     raise DataError(f"{quoted(name)} is a {type(values).__name__}; expected a list, an array or a series")
+
+
+def _series(name: str, values: Any, dtype: Any = None) -> pl.Series:
+    """A series, named last: polars takes some names for patterns, and none for a stream."""
+    return pl.Series(values=values, dtype=dtype).alias(name)
 
 
 def check_distinct(names: Sequence[str]) -> None:
@@ -224,14 +315,69 @@ def check_distinct(names: Sequence[str]) -> None:
 
 def _from_columns(names: list[str], columns: list[Any], n_rows: int | None = None) -> Frame:
     check_distinct(names)
-    series = {name: to_series(name, values) for name, values in zip(names, columns, strict=True)}
-    for name, one in series.items():
-        if len(one) != len(series[names[0]]):
+    given = Columns({name: _giver(values) for name, values in zip(names, columns, strict=True)})
+    return Frame(given, n_rows, given.nominal, given.ordinal)
+
+
+def _giver(values: Any) -> Callable[[], Any]:
+    return lambda: values
+
+
+def _column(name: str, values: Any) -> tuple[pl.Series, list[Any] | None, bool]:
+    """One column, the categories of a pandas one whose categories are not text, and whether they are in order."""
+    if not is_pandas(values, "Series"):
+        return to_series(name, values), None, False
+    series, levels = _pandas_column(name, values)
+    return series, levels, levels is not None and bool(values.dtype.ordered)
+
+
+def _from_arrow(table: Any) -> Frame:
+    """An Arrow table: column by column where it is one of pyarrow, else as a whole."""
+    arrow = sys.modules.get("pyarrow")
+    if arrow is not None and isinstance(table, (arrow.Table, arrow.RecordBatch, arrow.RecordBatchReader)):
+        return _from_pyarrow(arrow, table)
+    try:
+        frame = pl.DataFrame(_Stream(table.__arrow_c_stream__))
+    except pl.exceptions.DuplicateError as error:
+        raise DataError(f"two columns have one name; rename one of them ({error})") from None
+    except (ValueError, TypeError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
+        try:
+            arrow = importlib.import_module("pyarrow")
+            return _from_pyarrow(arrow, arrow.table(table))
+        except DataError:
+            raise
+        except Exception:  # no pyarrow, or a stream that can be read once only
             raise DataError(
-                f"column {quoted(name)} has {len(one)} rows, column {quoted(names[0])} has {len(series[names[0]])}"
-            )
-    frame = pl.DataFrame(series)  # a mapping: of a list polars would rename the series called ""
-    return Frame(frame, frame.height if n_rows is None else n_rows)
+                f"polars cannot take a column of this {type(table).__name__}: {first_line(error)}; leave it out, or "
+                "pass a pyarrow Table, whose columns are converted one by one"
+            ) from error
+    return Frame(frame, frame.height)
+
+
+def _from_pyarrow(arrow: Any, table: Any) -> Frame:
+    if isinstance(table, arrow.RecordBatchReader):
+        table = table.read_all()
+    elif isinstance(table, arrow.RecordBatch):
+        table = arrow.Table.from_batches([table])
+    names = [str(name) for name in table.schema.names]
+    check_distinct(names)
+    return Frame(Columns({name: _arrow_giver(table, place) for place, name in enumerate(names)}), table.num_rows)
+
+
+def _arrow_giver(table: Any, place: int) -> Callable[[], _Stream]:
+    return lambda: _arrow_column(table.column(place))
+
+
+def _arrow_column(column: Any) -> _Stream:
+    """A column of a pyarrow table as polars takes it."""
+    return _Stream(_without_runs(column).__arrow_c_stream__)
+
+
+def _without_runs(values: Any) -> Any:
+    """Runs of values, which polars does not know, written out by pyarrow."""
+    while str(getattr(values, "type", "")).startswith("run_end_encoded"):
+        values = importlib.import_module("pyarrow.compute").run_end_decode(values)
+    return values
 
 
 def _transposed(rows: Sequence[Any]) -> list[Any]:
@@ -250,7 +396,7 @@ def _list_to_series(name: str, values: list[Any]) -> pl.Series:
         if isinstance(value, (list, tuple)) and any(isinstance(inner, (list, tuple)) for inner in value):
             raise DataError(f"column {quoted(name)} holds lists of lists at row {row}; expected single values")
     try:
-        return _flat(pl.Series(name, values))
+        return _flat(_series(name, values))
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return _mixed_to_series(name, values)
 
@@ -261,11 +407,11 @@ def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
     kinds = {type(value) for value in cells if value is not None}
     try:
         if kinds and all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds):
-            return pl.Series(name, cells, dtype=pl.Int128)
+            return _series(name, cells, dtype=pl.Int128)
         if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
-            return pl.Series(name, cells, dtype=pl.Float64)
+            return _series(name, cells, dtype=pl.Float64)
         if len(kinds) == 1:
-            return pl.Series(name, cells)
+            return _series(name, cells)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         for row, value in enumerate(cells):
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -291,36 +437,35 @@ def _array_to_series(name: str, array: np.ndarray) -> pl.Series:
         array = array.astype(np.float64)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return pl.Series(name, array)
+    return _series(name, array)
 
 
 def _masked(series: pl.Series, mask: np.ndarray) -> pl.Series:
     """The series with null where `mask` is true."""
     if not mask.any():
         return series
-    return pl.select(pl.when(pl.Series(~mask)).then(series).alias(series.name)).to_series()
+    masked = pl.select(pl.when(pl.Series(~mask)).then(series.alias("")).alias("masked")).to_series()
+    return masked.alias(series.name)
 
 
 def _flat(series: pl.Series) -> pl.Series:
     """A series of one-element lists as a series of their elements."""
     if isinstance(series.dtype, (pl.List, pl.Array)):
+        name, series = series.name, series.alias("")
         lengths = series.list.len() if isinstance(series.dtype, pl.List) else series.arr.len()
-        if (lengths == 1).all():
-            return series.explode()
+        return (series.explode() if (lengths == 1).all() else series).alias(name)
     return series
 
 
 def _from_pandas(table: Any) -> Frame:
     names = [str(name) for name in table.columns]
     check_distinct(names)
-    series, nominal, ordinal = {}, set(), {}
-    for index, name in enumerate(names):
-        series[name], levels = _pandas_column(name, table.iloc[:, index])
-        if levels is not None:
-            nominal.add(name)
-            if table.dtypes.iloc[index].ordered:
-                ordinal[name] = levels
-    return Frame(pl.DataFrame(series), len(table), frozenset(nominal - ordinal.keys()), ordinal)
+    given = Columns({name: _pandas_giver(table, place) for place, name in enumerate(names)})
+    return Frame(given, len(table), given.nominal, given.ordinal)
+
+
+def _pandas_giver(table: Any, place: int) -> Callable[[], Any]:
+    return lambda: table.iloc[:, place]
 
 
 def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]:
@@ -335,17 +480,17 @@ def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]
         return _array_to_series(name, values), None
     if is_pandas(dtype, "ArrowDtype") or is_pandas(dtype, "StringDtype"):
         if getattr(dtype, "storage", "pyarrow") == "pyarrow":
-            return pl.Series(name, pl.from_pandas(column)), None
+            return _series(name, pl.from_pandas(column)), None
         values = np.where(column.isna().to_numpy(), None, column.to_numpy(dtype=object))
-        return pl.Series(name, list(values), dtype=pl.String), None
+        return _series(name, list(values), dtype=pl.String), None
     if is_pandas(dtype, "DatetimeTZDtype"):
         values = column.dt.tz_convert("UTC").dt.tz_localize(None)
-        naive = _pandas_column(name, values)[0]
+        naive = _pandas_column("", values)[0]
         utc = naive.to_physical().cast(pl.Datetime(getattr(naive.dtype, "time_unit", "us"), "UTC"))
         try:
-            return utc.dt.convert_time_zone(str(dtype.tz)), None
+            return utc.dt.convert_time_zone(str(dtype.tz)).alias(name), None
         except pl.exceptions.PolarsError:  # a fixed offset, which polars has no time zone for
-            return utc, None
+            return utc.alias(name), None
     if is_pandas(dtype, "SparseDtype"):
         return _pandas_column(name, column.sparse.to_dense())
     numpy_dtype = getattr(dtype, "numpy_dtype", None)  # Int64, Float32, boolean and their like
@@ -356,7 +501,7 @@ def _pandas_column(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]
 
 
 def _pandas_categories(name: str, column: Any) -> tuple[pl.Series, list[Any] | None]:
-    categories = _pandas_column(name, column.dtype.categories.to_series())[0]
+    categories = _pandas_column(name, column.dtype.categories.to_series())[0].alias("")
     codes = column.cat.codes.to_numpy()
     values = categories.gather(_masked(pl.Series(codes.astype(np.int64)), codes < 0)).alias(name)
     if categories.dtype in (pl.String, pl.Null) or len(categories) == 0:

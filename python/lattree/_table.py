@@ -13,12 +13,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import Column, decode_column, encode_column, encode_column_like
+from lattree._columns import Column, decode_column, encode_column, encode_column_like, level_names
 from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Cells, Frame, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
+from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
     Task,
@@ -101,7 +101,7 @@ def encode(
     TypeError
         `table` is no table with names.
     ParameterError
-        `task` is unknown, or kinds are given although `schema` fixes them.
+        `task` is unknown, or kinds are asked for that contradict `schema`.
     DataError
         A name is unknown or occurs twice, or a cell cannot be used; the text names column, row and value.
     """
@@ -160,7 +160,7 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> E
         frame = arrays_to_frame(table, schema.feature_names)
     else:
         frame = to_frame(table)
-    return Encoded(_columns_like(frame.data, schema, set(names)), frame.n_rows, None, None, None)
+    return Encoded(_columns_like(frame.data, schema, names), frame.n_rows(names), None, None, None)
 
 
 @typed
@@ -197,21 +197,27 @@ def _encode(
     frame = source.data
     known = dict.fromkeys(frame.columns)
     ordered = _ordinal_levels(ordinal)
-    if schema is not None and (nominal or ordered):
-        raise ParameterError("`nominal` and `ordinal` cannot be given with `like`, which fixes all kinds")
     both = [name for name in nominal if name in ordered]
     if both:
         raise ParameterError(f"`nominal` and `ordinal` both name {quoted(both[0])}; a column has one kind")
     for what, names in (("nominal", nominal), ("ordinal", list(ordered)), ("drop", drop)):
         for name in names:
             _check_column(known, name, f"`{what}`")
+    if schema is not None:
+        _check_kinds(schema, nominal, ordered, drop)
 
-    if target is None and schema is not None and schema.target in known:
-        target = schema.target
     dropped = set(drop)
+    if target is None and schema is not None and schema.target in known and schema.target not in dropped:
+        target = schema.target
+    given = [_column_name(one) for one in (target, counts, weight)]
+    if schema is None:
+        features = [name for name in known if name not in dropped and name not in given]
+    else:
+        features = _features_like(frame, schema, schema.feature_names)
+    n_rows = source.n_rows([*features, *(name for name in given if name in known)])
     roles: dict[str, str] = {}
     labels = None
-    if is_label_array(target) and len(target) == source.n_rows > 0:
+    if is_label_array(target) and len(target) == n_rows > 0:
         # What may be said of a series does not concern these.
         plain = schema is None and "target" not in known and task in (None, "classes")
         labels = target if plain else None
@@ -219,7 +225,6 @@ def _encode(
     counts_series = _take_role(frame, known, counts, "counts", roles)
     weight_series = _take_role(frame, known, weight, "weight", roles)
 
-    n_rows = source.n_rows
     if not known and n_rows == 0 and target_series is not None:
         n_rows = len(target_series)  # a mapping without columns does not know how long it is
     for what, one in (("the target", target_series), ("counts", counts_series), ("weight", weight_series)):
@@ -228,22 +233,21 @@ def _encode(
 
     columns: list[Column] | Cells
     if schema is not None:
-        columns = _columns_like(frame, schema)
-        features = [column.name for column in columns]
+        columns = _columns_like(frame, schema, features)
+    elif isinstance(frame, Cells) and not nominal and not ordered:
+        columns = frame.select(features)
     else:
-        features = [name for name in known if name not in roles and name not in dropped]
-        if isinstance(frame, Cells) and not nominal and not ordered:
-            columns = frame.select(features)
-        else:
-            columns = [
+        columns = []
+        for name in features:
+            series = frame.get_column(name)  # after which `source` knows more of it
+            columns.append(
                 encode_column(
-                    frame.get_column(name),
+                    series,
                     nominal=name in nominal or (name in source.nominal and name not in ordered),
                     ordinal=name in ordered or (name in source.ordinal and name not in nominal),
                     levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
                 )
-                for name in features
-            ]
+            )
 
     encoded = None
     if labels is not None:
@@ -265,30 +269,68 @@ def _encode(
     )
 
 
-def _columns_like(frame: pl.DataFrame | Cells, schema: Schema, needed: Container[str] | None = None) -> list[Column]:
-    known = set(frame.columns)
-    features = [feature for feature in schema.features if needed is None or feature.name in needed]
-    absent = [feature.name for feature in features if feature.name not in known]
+def _features_like(frame: Source, schema: Schema, needed: Sequence[str]) -> list[str]:
+    """The features needed, in the order of the schema; a DataError if the table lacks one."""
+    known, wanted = set(frame.columns), set(needed)
+    features = [name for name in schema.feature_names if name in wanted]
+    absent = [name for name in features if name not in known]
     if absent:
         raise DataError(f"the table lacks {list_names(absent)}; its columns are {list_names(frame.columns)}")
-    return [encode_column_like(frame.get_column(feature.name), feature) for feature in features]
+    return features
+
+
+def _columns_like(frame: Source, schema: Schema, needed: Sequence[str]) -> list[Column]:
+    wanted = set(_features_like(frame, schema, needed))
+    return [encode_column_like(frame.get_column(f.name), f) for f in schema.features if f.name in wanted]
+
+
+def _check_kinds(
+    schema: Schema, nominal: list[str], ordered: Mapping[str, Sequence[Any] | None], drop: list[str]
+) -> None:
+    """Raise a ParameterError if kinds that are asked for, or columns left out, contradict the schema."""
+    features = {feature.name: feature for feature in schema.features}
+    for name in drop:
+        if name in features:
+            raise ParameterError(f"`drop` names {quoted(name)}, which is a feature of `like`")
+    for what, names in (("nominal", nominal), ("ordinal", list(ordered))):
+        for name in names:
+            kind: str | None = features[name].kind if name in features else None
+            if name == schema.target:
+                kind = what if schema.task == "classes" and what == "nominal" else f"a target of {schema.task}"
+            if kind not in (None, what):
+                raise ParameterError(f"`{what}` names {quoted(name)}, which is {kind} in `like`")
+    for name, levels in ordered.items():
+        if levels is None or name not in features:
+            continue
+        given, known = level_names(name, levels), features[name].levels
+        if given != known:
+            raise ParameterError(
+                f"`ordinal` gives {quoted(name)} the levels {list_names(given)}; in `like` they are "
+                f"{list_names(known)}, in this order: give these, or none"
+            )
+
+
+def _column_name(given: Any) -> str | None:
+    """The name of a column that a role is given by, if it is."""
+    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
+        return str(given)  # a pandas frame without header has the columns 0, 1, 2, ...
+    return given if isinstance(given, str) else None
 
 
 def _take_role(
-    frame: pl.DataFrame | Cells, known: Mapping[str, None], given: Any, role: str, roles: dict[str, str]
+    frame: Source, known: Mapping[str, None], given: Any, role: str, roles: dict[str, str]
 ) -> pl.Series | None:
     """The column that `given` names, which then is in `roles`, or the values that it is."""
     if given is None:
         return None
-    if isinstance(given, (int, np.integer)) and not isinstance(given, bool):
-        given = str(given)  # a pandas frame without header has the columns 0, 1, 2, ...
-    if not isinstance(given, str):
+    name = _column_name(given)
+    if name is None:
         return to_series(_own_name(given) or role, given)
-    _check_column(known, given, f"`{role}`")
-    if given in roles:
-        raise DataError(f"column {quoted(given)} cannot be both {roles[given]} and {role}")
-    roles[given] = role
-    return frame.get_column(given)
+    _check_column(known, name, f"`{role}`")
+    if name in roles:
+        raise DataError(f"column {quoted(name)} cannot be both {roles[name]} and {role}")
+    roles[name] = role
+    return frame.get_column(name)
 
 
 def _own_name(values: Any) -> str:
@@ -299,7 +341,7 @@ def _own_name(values: Any) -> str:
     return "" if name is None else str(name)
 
 
-def _named_apart(target: pl.Series, frame: pl.DataFrame | Cells, features: list[str]) -> pl.Series:
+def _named_apart(target: pl.Series, frame: Source, features: list[str]) -> pl.Series:
     """The target under a name that no feature has; a DataError if a feature is the target itself."""
     name = target.name
     if name in features and frame.get_column(name).equals(target):

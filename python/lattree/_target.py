@@ -52,7 +52,8 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     dtype = dtype_to_text(series.dtype)
     series = _present(series)
     if task is None:
-        fractions = series.dtype.is_float() and ((series.floor() != series) | series.is_infinite()).any()
+        values = series.alias("")
+        fractions = values.dtype.is_float() and ((values.floor() != values) | values.is_infinite()).any()
         task = "numbers" if fractions else "classes"
     if task == "numbers":
         return Target(series.name, task, dtype, _finite(series), [])
@@ -135,7 +136,7 @@ def number_series(name: str, dtype: str, values: npt.NDArray[np.float64]) -> pl.
 
 def encode_counts(series: pl.Series) -> npt.NDArray[np.uint64]:
     """Return repetitions as uint64, or raise a DataError with row and value of one that is no whole number >= 0."""
-    counts = _mass(series, "count")
+    counts = _mass(series, "count").alias("")
     fraction = counts.floor() != counts if counts.dtype.is_float() else counts.is_null()
     narrow = counts.cast(pl.UInt64, strict=False)
     _refuse(counts, fraction | (counts < 0) | narrow.is_null(), "count", "a whole number that is not negative")
@@ -144,7 +145,7 @@ def encode_counts(series: pl.Series) -> npt.NDArray[np.uint64]:
 
 def encode_weight(series: pl.Series) -> npt.NDArray[np.float64]:
     """Return weights as float64, or raise a DataError with row and value of one that is negative or not finite."""
-    weights = _mass(series, "weight").cast(pl.Float64)
+    weights = _mass(series, "weight").cast(pl.Float64).alias("")
     _refuse(weights, ~weights.is_finite() | (weights < 0), "weight", "finite and not negative")
     return to_floats(weights)
 
@@ -154,7 +155,7 @@ def _mass(series: pl.Series, what: str) -> pl.Series:
         raise DataError(f"the {what} column {quoted(series.name)} is {dtype_name(series.dtype)}; expected numbers")
     if isinstance(series.dtype, (pl.Decimal, pl.Null)):
         series = series.cast(pl.Float64)
-    _refuse(series, series.is_null(), what, "a number")
+    _refuse(series, series.alias("").is_null(), what, "a number")
     return series
 
 
@@ -173,9 +174,9 @@ def _present(series: pl.Series) -> pl.Series:
     if is_float:
         series = series + 0.0
     if is_float or series.null_count():
-        missing = series.is_null()
+        missing = series.alias("").is_null()  # polars takes some names for patterns
         if is_float:
-            missing |= series.is_nan()
+            missing |= series.alias("").is_nan()
         if missing.any():
             row = missing.arg_true()[0]
             raise DataError(
@@ -187,7 +188,7 @@ def _present(series: pl.Series) -> pl.Series:
 def _finite(series: pl.Series) -> npt.NDArray[np.float64]:
     if not series.dtype.is_numeric():
         raise DataError(f"the target {quoted(series.name)} is {dtype_name(series.dtype)}; expected numbers")
-    values = series.cast(pl.Float64)
+    values = series.cast(pl.Float64).alias("")
     infinite = values.is_infinite()
     if infinite.any():
         row = infinite.arg_true()[0]
@@ -211,7 +212,7 @@ def _label_values(series: pl.Series) -> pl.Series:
             f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans or categories: "
             "cast it to String to predict its values as classes"
         )
-    values: pl.Series = series.cast(pl.Float64)
+    values: pl.Series = series.cast(pl.Float64).alias("")
     fraction = (values.floor() != values) | values.is_infinite()
     if fraction.any():
         row = fraction.arg_true()[0]

@@ -50,9 +50,10 @@ const KEYWORDS: [&str; 14] = [
 ///     What is minimised: the mass of misclassified cases.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
-/// rank : str or sequence of str, default="objective"
+/// rank : str, sequence of str, or None, default="objective"
 ///     What is best among trees, in order of importance: ``"objective"`` or ``("objective", "nodes")``, the fewest
-///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first.
+///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first. None:
+///     ``"objective"``.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// engine : {"auto", "tests", "continuous"}, default="auto"

@@ -5,12 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyString, PyTuple};
 
 use super::argument::Whole;
 use super::data::PyDataset;
 use super::schema::{PySchema, labels_to_list};
 use crate::data::{Labels, Task};
+use crate::error::Error;
 use crate::tree::{Leaf, Rule, Tree, Unseen};
 
 /// One leaf of a tree as a rule: if all conditions hold, predict.
@@ -109,7 +110,9 @@ impl PyTree {
     /// TreeError
     ///     The text is no tree, is damaged, or is of a format that this version does not know.
     #[staticmethod]
-    fn from_json(py: Python<'_>, text: &str) -> PyResult<Self> {
+    fn from_json(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Self> {
+        // Bytes that were no UTF-8 may stand in a Python string, as halves of surrogates.
+        let text = text.to_str().map_err(|error| Error::BadTree { problem: error.to_string() })?;
         Ok(PyTree(py.detach(|| Tree::from_json(text))?))
     }
 

@@ -67,7 +67,13 @@ class TestLike:
         fractions = self.encoded(schema, i=pl.Series([0.5, 2, None]))["i"]
         assert fractions.kind == "float"
         assert fractions.values[0] == 0.5
-        assert np.isnan(self.encoded(schema, i=pl.lit(None))["i"].values).all()
+        assert self.encoded(schema, i=pl.lit(None))["i"].missing.all()
+        whole = self.encoded(schema, i=pl.Series([3.0, None, -0.0]))["i"]
+        assert (whole.kind, whole.values.tolist(), whole.missing.tolist()) == (
+            "integer",
+            [3, 0, 0],
+            [False, True, False],
+        )
         assert np.isnan(self.encoded(schema, f=pl.lit(None, dtype=pl.String))["f"].values).all()
         assert (self.encoded(schema, n=pl.lit(None))["n"].values == MISSING).all()
         for wrong in (pl.lit("1"), pl.lit(True), pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
@@ -109,7 +115,7 @@ class TestLike:
         assert encode({"x": [1]}, [3], schema=numbers).target.values.tolist() == [3.0]
 
     def test_fixed_by_the_schema(self, schema):
-        with pytest.raises(ParameterError, match="cannot be given with `like`"):
+        with pytest.raises(ParameterError, match='`nominal` names "i", which is continuous in `like`'):
             encode(self.table, nominal=["i"], schema=schema)
         with pytest.raises(ParameterError, match="`task` must be"):
             encode(self.table, task="numbers", schema=schema)

@@ -191,7 +191,7 @@ class TestTables:
                 return frame.__arrow_c_stream__(requested_schema)
 
         self.same(Stream())
-        with pytest.raises(DataError, match="two columns have one name"):
+        with pytest.raises(DataError, match='two columns are named "a"'):
             encode(pa.table([pa.array([1]), pa.array([2])], names=["a", "a"]))
 
     def test_mapping(self):
