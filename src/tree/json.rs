@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{Leaf, Node, Policies, Split, Test, Tree};
 use crate::data::{Labels, Schema};
 use crate::error::{Error, Result};
+use crate::names::quoted;
 
 const FORMAT: &str = "lattree.tree";
 /// Of trees without costs.
@@ -233,7 +234,7 @@ impl Tree {
         let bad = |problem: String| Error::BadTree { problem };
         let header: Header = parse(text)?; // first and alone: a later version may change the rest
         if header.format != FORMAT {
-            return Err(bad(format!("its format is {:?}, not {FORMAT:?}", header.format)));
+            return Err(bad(format!("its format is {}, not {FORMAT:?}", quoted(&header.format))));
         }
         if !(PLAIN..=WITH_COSTS).contains(&header.version) {
             return Err(Error::UnsupportedTree {
