@@ -329,7 +329,8 @@ mod tests {
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
     }
 
-    /// As above, for the tag that came later: its words and its hash, too.
+    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here, so
+    /// none says "or missing", whatever came in training.)
     #[test]
     fn a_file_with_each_of_loads_for_ever() {
         let text = include_str!("../../tests/data/tree_v1_each_of.json");
@@ -343,7 +344,7 @@ mod tests {
         let expected = "\
 city is Aarau: no (4)
 city is Basel
-|   size is medium or missing: yes (2)
+|   size is medium: yes (2)
 |   size is not medium: no (1)
 city is Chur: no (3/1)
 city is Davos: no (2)

@@ -39,7 +39,7 @@ class Condition:
         self.feature = name(self.found["feature"])
         self.or_missing = bool(self.found["or_missing"])
         self.word = self.found["word"]
-        self.levels = [name(level) for level in re.findall(rf"{_NAME}(?=, |$)", self.found["levels"] or "")]
+        self.levels = [name(level) for level in re.findall(rf"({_NAME})(?:, |$)", self.found["levels"] or "")]
 
     def holds(self, value, order):
         """Whether a value meets it: a number, or a level (`order` is that of the levels of an ordinal column)."""
