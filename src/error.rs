@@ -1,6 +1,8 @@
 //! Every way a call can be wrong. Running out of time or memory is an outcome, not an error: see
 //! [`crate::budget::Status`].
 
+use crate::names::quoted;
+
 /// A wrong call: what was given, where, and what would be accepted.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -16,7 +18,7 @@ pub enum Error {
         got: String,
     },
     /// A name that is not a column.
-    #[error("there is no column {name:?}; the columns are {known}")]
+    #[error("there is no column {}; the columns are {known}", quoted(.name))]
     UnknownColumn {
         /// The name asked for.
         name: String,
@@ -24,7 +26,7 @@ pub enum Error {
         known: String,
     },
     /// Two columns of one name.
-    #[error("two columns are named {name:?}; names must be distinct, rename one of them")]
+    #[error("two columns are named {}; names must be distinct, rename one of them", quoted(.name))]
     DuplicateColumn {
         /// The name that occurs twice.
         name: String,
@@ -52,7 +54,7 @@ pub enum Error {
         expected: &'static str,
     },
     /// A case without a label.
-    #[error("the target {column:?} is missing at row {row}; drop that row or give it a label")]
+    #[error("the target {} is missing at row {row}; drop that row or give it a label", quoted(.column))]
     MissingTarget {
         /// The target's name.
         column: String,
@@ -76,7 +78,7 @@ pub enum Error {
         reason: &'static str,
     },
     /// A nominal column with too many levels for what was asked.
-    #[error("column {column:?} has {levels} levels; {why}")]
+    #[error("column {} has {levels} levels; {why}", quoted(.column))]
     TooManyLevels {
         /// The column.
         column: String,
@@ -86,7 +88,7 @@ pub enum Error {
         why: String,
     },
     /// A level that the schema does not know, where it is an error.
-    #[error("column {column:?} has the unseen level {level:?} at row {row}; known levels are {known}")]
+    #[error("column {} has the unseen level {} at row {row}; known levels are {known}", quoted(.column), quoted(.level))]
     UnseenLevel {
         /// The column.
         column: String,
@@ -98,7 +100,7 @@ pub enum Error {
         known: String,
     },
     /// A column whose values do not fit the schema or the operation.
-    #[error("column {column:?} is {got}; expected {expected}")]
+    #[error("column {} is {got}; expected {expected}", quoted(.column))]
     WrongKind {
         /// The column.
         column: String,
@@ -129,7 +131,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 /// A list of names for an error text: all of them, or the first ten and how many more.
 pub(crate) fn list_names<S: AsRef<str>>(names: &[S]) -> String {
     const SHOWN: usize = 10;
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|n| format!("{:?}", n.as_ref())).collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|n| quoted(n.as_ref())).collect();
     match names.len() {
         0 => "none".into(),
         n if n > SHOWN => format!("{} and {} more", shown.join(", "), n - SHOWN),

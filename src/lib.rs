@@ -20,7 +20,7 @@
 //!
 //! let params = Params { max_depth: 2, ..Params::default() }.checked()?;
 //! let found = search(&data, &params, &params.budget(), &Board::new())?;
-//! assert_eq!(found.tree.to_text(None), "age <= 27: no (1)\nage > 27\n|   age <= 49: yes (2)\n|   age > 49: no (1)");
+//! assert_eq!(found.tree.to_text(None), "age <= 27: no (1)\nage > 27 or missing\n|   age <= 49 or missing: yes (2)\n|   age > 49: no (1)");
 //! # Ok(())
 //! # }
 //! ```
@@ -49,6 +49,7 @@ pub mod data;
 pub mod error;
 pub mod greedy;
 mod lines;
+mod names;
 pub mod objective;
 pub mod optimal;
 mod simd;

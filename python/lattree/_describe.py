@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from lattree._core import Dataset, Feature
+from lattree._core import Dataset, Feature, _shown
 from lattree._dtypes import NAMES_SHOWN, quoted
 from lattree._errors import typed
 
@@ -26,7 +26,7 @@ def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
         column = frame.get_column(feature.name)
         missing = str(column.null_count()) if column.null_count() else "-"
         rows.append(
-            (_cut(feature.name, _NAME_WIDTH), feature.number or feature.kind, missing, _values(feature, column))
+            (_cut(_shown(feature.name), _NAME_WIDTH), feature.number or feature.kind, missing, _values(feature, column))
         )
     widths = [max(len(row[place]) for row in rows) for place in range(3)]
     if features:
@@ -37,7 +37,7 @@ def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
     if schema.target is not None and schema.target in frame.columns:
         lines.append(f"target {quoted(schema.target)}: {_target(frame.get_column(schema.target), schema.task)}")
     for column in frame.get_columns()[len(features) + (schema.target is not None) :]:
-        lines.append(f"{column.name}: total {column.sum():,}")
+        lines.append(f"{_shown(column.name)}: total {column.sum():,}")
     return "\n".join(lines)
 
 
@@ -56,7 +56,7 @@ def _target(column: pl.Series, task: str | None) -> str:
     if task == "numbers":
         return f"numbers from {_number(column.min())} to {_number(column.max())}"
     sizes = column.value_counts(sort=True)
-    shown = [f"{_number(label)} ({size:,})" for label, size in sizes.head(NAMES_SHOWN).iter_rows()]
+    shown = [f"{_label(label)} ({size:,})" for label, size in sizes.head(NAMES_SHOWN).iter_rows()]
     more = f", and {sizes.height - NAMES_SHOWN} more" if sizes.height > NAMES_SHOWN else ""
     return f"{sizes.height} {'class' if sizes.height == 1 else 'classes'}: {', '.join(shown)}{more}"
 
@@ -65,10 +65,13 @@ def _number(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _label(label: object) -> str:
+    return _shown(label, is_class=True) if isinstance(label, str) else _number(label)
+
+
 def _plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _cut(text: str, width: int) -> str:
-    text = text.replace("\n", "\\n")
     return text if len(text) <= width else text[: width - 3] + "..."

@@ -6,6 +6,8 @@ from typing import Any
 
 import polars as pl
 
+from lattree._core import _quoted
+
 NAMES_SHOWN = 10
 """How many names an error text lists before it counts the rest."""
 
@@ -22,8 +24,8 @@ _PLAIN: dict[str, type[pl.DataType]] = {
 
 
 def quoted(text: str) -> str:
-    """Return `text` in double quotes with control characters escaped, as the Rust error texts have it."""
-    return json.dumps(text, ensure_ascii=False)
+    """Return `text` in double quotes, with what does not show escaped, as the core prints names."""
+    return _quoted(text)
 
 
 def list_names(names: Iterable[str]) -> str:

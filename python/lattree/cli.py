@@ -8,7 +8,7 @@ import contextlib
 import json as json_format
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -18,6 +18,7 @@ from rich.console import Console
 
 import lattree
 from lattree import datasets
+from lattree._core import _shown
 from lattree._describe import describe as describe_dataset
 from lattree._dtypes import list_names
 from lattree._options import (
@@ -321,7 +322,7 @@ def select(
             typer.echo(_selected_as_json(result))
         else:
             if not dot:
-                typer.echo(f"features: {', '.join(result.features) or 'none'}")
+                typer.echo(f"features: {_names(result.features)}")
             write(result.tree)
     of = f"features {len(result.features)} of {building.n_features}"
     proof = f", objective {_number(result.objective)}, lower bound {_number(result.lower_bound)}"
@@ -399,9 +400,13 @@ def _list_trees(trees: lattree.DistinctTrees, json: bool) -> lattree.DistinctCou
     """Print the features of each tree as it comes."""
     with trees, contextlib.suppress(KeyboardInterrupt):  # the counts say "interrupted"
         for tree in trees:
-            print(json_format.dumps(tree.features) if json else ", ".join(tree.features) or "none")
+            print(json_format.dumps(tree.features) if json else _names(tree.features))
     sys.stdout.flush()
     return trees.counts
+
+
+def _names(features: Iterable[str]) -> str:
+    return ", ".join(_shown(name) for name in features) or "none"
 
 
 def _counts_as_json(counts: lattree.DistinctCounts) -> str:

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::schema::{Kind, Number, Schema, Task};
 use crate::bits;
 use crate::error::{Error, Result, list_names};
+use crate::names::quoted;
 
 /// The code of a missing level.
 pub const MISSING: u32 = u32::MAX;
@@ -148,7 +149,7 @@ impl Dataset {
                 true => Ok(()),
                 false => Err(Error::BadLength { what, got, expected: n_rows }),
             };
-            length(format!("column {:?}", feature.name), column.len())?;
+            length(format!("column {}", quoted(&feature.name)), column.len())?;
             let wrong = |got: &str| Error::WrongKind {
                 column: feature.name.clone(),
                 expected: format!("a {} column", feature.kind.name()),
@@ -161,7 +162,7 @@ impl Dataset {
                 }
                 (Kind::Continuous(_), Column::Integers { missing, .. }) => {
                     if let Some(missing) = missing {
-                        length(format!("the missing mask of column {:?}", feature.name), missing.len())?;
+                        length(format!("the missing mask of column {}", quoted(&feature.name)), missing.len())?;
                     }
                 }
                 (Kind::Continuous(_), Column::Levels { .. }) => return Err(wrong("a column of levels")),

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, list_names};
+use crate::names::quoted;
 
 /// How the numbers of a continuous column are stored and printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -154,7 +155,7 @@ impl Schema {
                     return Err(Error::WrongKind {
                         column: feature.name.clone(),
                         expected: "distinct level names".into(),
-                        got: format!("a {} column that lists {level:?} twice", feature.kind.name()),
+                        got: format!("a {} column that lists {} twice", feature.kind.name(), quoted(level)),
                     });
                 }
             }
@@ -165,7 +166,7 @@ impl Schema {
                 return Err(Error::WrongKind {
                     column: self.target.as_ref().map_or(String::new(), |target| target.name.clone()),
                     expected: "distinct class labels".into(),
-                    got: format!("a target that lists {:?} twice", labels.text(code)),
+                    got: format!("a target that lists {} twice", quoted(&labels.text(code))),
                 });
             }
         }

@@ -14,6 +14,7 @@ use super::run::by_rows;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::PyTree;
 use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
+use crate::names::quoted;
 use crate::tree::Rows;
 
 /// A table: typed columns, a target, repetitions and weights.
@@ -356,7 +357,7 @@ impl EncodedColumn<'_> {
         if !with_feature {
             return Ok((None, column));
         }
-        let unknown = || PyTypeError::new_err(format!("unknown kind {:?} of column {:?}", self.kind, self.name));
+        let unknown = || PyTypeError::new_err(format!("unknown kind {:?} of column {}", self.kind, quoted(&self.name)));
         let kind = kind_of(&self.kind, self.levels).ok_or_else(unknown)?;
         Ok((Some(Feature { name: self.name, kind, dtype: self.dtype }), column))
     }

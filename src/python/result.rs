@@ -6,6 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::subset_result::reduced;
 use super::tree::PyTree;
 use crate::data::Schema;
 use crate::optimal::{OfferedTests, Outcome, Progress};
@@ -16,7 +17,7 @@ pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
     if objective > lower_bound { (objective - lower_bound) / objective } else { 0.0 }
 }
 
-/// A running search, as a progress callback sees it.
+/// A running search, as a progress callback sees it. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -30,7 +31,8 @@ pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
 ///     ``(objective - lower_bound) / objective``; 0 if proved.
 /// nodes : int
 ///     Search nodes visited.
-#[pyclass(frozen, module = "lattree", name = "Progress")]
+#[pyclass(frozen, eq, module = "lattree", name = "Progress")]
+#[derive(PartialEq)]
 pub struct PyProgress(pub(super) Progress);
 
 #[pymethods]
@@ -59,6 +61,16 @@ impl PyProgress {
         let objective = self.0.objective.map_or("None".into(), |objective| objective.to_string());
         format!("Progress(seconds={:.2}, objective={objective}, lower_bound={})", self.0.seconds, self.0.lower_bound)
     }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let Progress { seconds, objective, lower_bound, nodes } = self.0;
+        reduced(py, "_progress_from_parts", (seconds, objective, lower_bound, nodes))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_bound: f64, nodes: u64) -> PyProgress {
+    PyProgress(Progress { seconds, objective, lower_bound, nodes })
 }
 
 /// What an exact search found. Pickles.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
+use super::subset_result::reduced;
 use crate::data::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
 use crate::error::Error;
+use crate::names::quoted;
 
 /// The name of a number kind that Python sees.
 pub(super) fn number_name(number: Number) -> &'static str {
@@ -35,7 +37,7 @@ pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
     })
 }
 
-/// One column that tests may ask about.
+/// One column that tests may ask about. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -49,7 +51,8 @@ pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
 ///     The levels of an ordinal column in order, or of a nominal one; empty for a continuous one.
 /// dtype : str
 ///     The polars dtype the column came with, as text.
-#[pyclass(frozen, module = "lattree", name = "Feature")]
+#[pyclass(frozen, eq, hash, module = "lattree", name = "Feature")]
+#[derive(PartialEq, Hash)]
 pub struct PyFeature(pub(super) Feature);
 
 #[pymethods]
@@ -78,7 +81,11 @@ impl PyFeature {
         &self.0.dtype
     }
     fn __repr__(&self) -> String {
-        format!("Feature({:?}, {:?})", self.0.name, self.0.kind.name())
+        format!("Feature({}, {:?})", quoted(&self.0.name), self.0.kind.name())
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let json = serde_json::to_string(&self.0).expect("a feature holds only what JSON can hold");
+        reduced(py, "_feature_from_json", (json,))
     }
 }
 
@@ -136,7 +143,7 @@ impl PySchema {
     }
     fn __repr__(&self) -> String {
         let names: Vec<&String> = self.0.features.iter().map(|feature| &feature.name).collect();
-        let target = self.0.target.as_ref().map_or("no target".into(), |t| format!("target {:?}", t.name));
+        let target = self.0.target.as_ref().map_or("no target".into(), |t| format!("target {}", quoted(&t.name)));
         format!("Schema({} features: {}; {target})", names.len(), crate::error::list_names(&names))
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
@@ -164,6 +171,13 @@ pub(super) fn schema_of_json(text: &str) -> PyResult<Arc<Schema>> {
     let bad = |problem: String| Error::BadTree { problem: format!("its schema: {problem}") };
     let schema: Schema = serde_json::from_str(text).map_err(|error| bad(error.to_string()))?;
     Ok(Arc::new(schema.checked()?))
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _feature_from_json(text: &str) -> PyResult<PyFeature> {
+    let bad = |problem: String| Error::BadTree { problem: format!("its feature: {problem}") };
+    Ok(PyFeature(serde_json::from_str(text).map_err(|error| bad(error.to_string()))?))
 }
 
 /// For pickle.

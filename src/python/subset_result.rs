@@ -7,6 +7,7 @@ use pyo3::types::PyTuple;
 
 use super::result::gap_of;
 use super::tree::PyTree;
+use crate::names::{Of, listed};
 use crate::subsets::{Counts, Outcome, Progress, Stats};
 use crate::tree::Tree;
 
@@ -22,7 +23,7 @@ pub(super) fn reduced<'py>(
     Ok((py.import("lattree._core")?.getattr(function)?, parts.into_pyobject(py)?))
 }
 
-/// A running search over subsets, as a progress callback sees it.
+/// A running search over subsets, as a progress callback sees it. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -39,7 +40,8 @@ pub(super) fn reduced<'py>(
 ///     estimated.
 /// lower_bound : float
 ///     No subset can be better.
-#[pyclass(frozen, module = "lattree", name = "SubsetProgress")]
+#[pyclass(frozen, eq, module = "lattree", name = "SubsetProgress")]
+#[derive(PartialEq)]
 pub struct PySubsetProgress(pub(super) Progress);
 
 #[pymethods]
@@ -76,6 +78,23 @@ impl PySubsetProgress {
              lower_bound={lower_bound})"
         )
     }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
+        let Progress { seconds, built, distinct, covered, error, lower_bound } = self.0;
+        reduced(py, "_subset_progress_from_parts", (seconds, built, distinct, covered, error, lower_bound))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _subset_progress_from_parts(
+    seconds: f64,
+    built: u64,
+    distinct: u64,
+    covered: f64,
+    error: Option<f64>,
+    lower_bound: f64,
+) -> PySubsetProgress {
+    PySubsetProgress(Progress { seconds, built, distinct, covered, error, lower_bound })
 }
 
 /// How many distinct trees there are. Pickles.
@@ -276,7 +295,7 @@ impl PySubsetResult {
         let [error, objective, lower_bound] = [self.error, self.objective, self.lower_bound].map(rounded);
         let penalized = if objective == error { String::new() } else { format!(", with penalty {objective}") };
         let tree = &self.tree.get().0;
-        let (selected, all, names) = (features.len(), tree.schema().features.len(), features.join(", "));
+        let (selected, all, names) = (features.len(), tree.schema().features.len(), listed(features, Of::Column));
         format!(
             "SubsetResult: {status}, error {error}{penalized}, lower bound {lower_bound}, {selected} of {all} features, \
              {seconds:.3} s\nfeatures: {names}\n{}",

@@ -10,16 +10,18 @@ use pyo3::types::{PyString, PyTuple};
 use super::argument::Whole;
 use super::data::PyDataset;
 use super::schema::{PySchema, labels_to_list};
+use super::subset_result::reduced;
 use crate::data::{Labels, Task};
 use crate::error::Error;
-use crate::tree::{Leaf, Rule, Tree, Unseen};
+use crate::tree::{Leaf, Rule, Tree, Unseen, class_words};
 
-/// One leaf of a tree as a rule: if all conditions hold, predict.
+/// One leaf of a tree as a rule: if all conditions hold, predict. Pickles.
 ///
 /// Attributes
 /// ----------
 /// conditions : list of str
-///     In the words of the columns; conditions on one column are merged. Empty for a tree that is a single leaf.
+///     In the words of the columns; conditions on one column are merged. Empty for a tree that is a single leaf. A
+///     missing value meets a condition that says "or missing" or "is missing", and no other.
 /// prediction : label or float
 ///     What is predicted, in the target's values.
 /// mass : float
@@ -28,7 +30,8 @@ use crate::tree::{Leaf, Rule, Tree, Unseen};
 ///     The part of it with another class than the predicted one; 0 where a number is predicted.
 /// masses : list of float
 ///     Training mass per class, in the order of ``schema.classes``; empty where a number is predicted.
-#[pyclass(frozen, module = "lattree", name = "Rule")]
+#[pyclass(frozen, eq, module = "lattree", name = "Rule")]
+#[derive(PartialEq)]
 pub struct PyRule {
     rule: Rule,
     labels: Option<Labels>,
@@ -64,7 +67,10 @@ impl PyRule {
         }
     }
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let prediction: String = self.prediction(py)?.str()?.extract()?;
+        let prediction = match (&self.rule.prediction, &self.labels) {
+            (Leaf::Class { label, .. }, Some(labels)) => class_words(labels, *label),
+            _ => self.prediction(py)?.str()?.extract()?,
+        };
         let conditions = match self.rule.conditions.is_empty() {
             true => "always".into(),
             false => {
@@ -78,6 +84,44 @@ impl PyRule {
         };
         Ok(format!("{conditions}: {prediction} ({}/{})", self.rule.mass, self.rule.errors))
     }
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.rule.conditions, self.rule.leaf, self.rule.mass.to_bits()).hash(&mut hasher);
+        hasher.finish()
+    }
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
+        let Rule { conditions, leaf, prediction, mass, errors } = &self.rule;
+        let (class, number) = match prediction {
+            Leaf::Class { label, masses, empty } => (Some((*label, masses.to_vec(), *empty)), None),
+            Leaf::Number { mean, mass } => (None, Some((*mean, *mass))),
+        };
+        let labels = serde_json::to_string(&self.labels).expect("labels hold only what JSON can hold");
+        reduced(py, "_rule_from_parts", (conditions, *leaf, class, number, (*mass, *errors), labels))
+    }
+}
+
+/// For pickle.
+#[pyfunction]
+pub(super) fn _rule_from_parts(
+    conditions: Vec<String>,
+    leaf: u32,
+    class: Option<(u32, Vec<f64>, bool)>,
+    number: Option<(f64, f64)>,
+    of_mass: (f64, f64),
+    labels: &str,
+) -> PyResult<PyRule> {
+    let bad = |problem: String| Error::BadTree { problem: format!("its rule: {problem}") };
+    let (mass, errors) = of_mass;
+    let labels: Option<Labels> = serde_json::from_str(labels).map_err(|error| bad(error.to_string()))?;
+    let n_classes = labels.as_ref().map_or(0, Labels::len);
+    let prediction = match (class, number) {
+        (Some((label, masses, empty)), None) if (label as usize) < n_classes => {
+            Leaf::Class { label, masses: masses.into(), empty }
+        }
+        (None, Some((mean, mass))) => Leaf::Number { mean, mass },
+        _ => return Err(bad("it predicts no class of its target, and no number".into()).into()),
+    };
+    Ok(PyRule { rule: Rule { conditions, leaf, prediction, mass, errors }, labels })
 }
 
 /// A decision tree: immutable, hashable, and silent about how it was grown.
@@ -91,7 +135,9 @@ impl PyRule {
 /// a row goes down every branch in part, :meth:`predict` and :meth:`predict_proba` mix the leaves it comes to, and
 /// :meth:`apply` follows the heaviest branch. In a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
-/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). Levels that the schema does not know follow `unseen`.
+/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). What is
+/// printed says which branch that is: "or missing" stands at one branch of every node that such a row can come to. Where
+/// it stands at none, the row goes down every branch in part. Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]
 #[derive(PartialEq)]
 pub struct PyTree(pub(super) Tree);
@@ -224,6 +270,10 @@ impl PyTree {
 
     /// The tree as indented text: a line per branch; a leaf shows its prediction and (mass/errors) in training.
     ///
+    /// A branch that rows without a value take says "or missing"; where no branch of a node does, they go down all of
+    /// them in part, or never come there. Names that could be misread, or hold what does not show, stand in double
+    /// quotes.
+    ///
     /// Parameters
     /// ----------
     /// max_depth : int or None, default=None
@@ -233,7 +283,7 @@ impl PyTree {
         Ok(self.0.to_text(depth(max_depth)?))
     }
 
-    /// The tree in Graphviz's language.
+    /// The tree in Graphviz's language; names and missing values are as in :meth:`to_text`.
     ///
     /// Parameters
     /// ----------
@@ -249,7 +299,9 @@ impl PyTree {
         self.0.to_json()
     }
 
-    /// The tree as rules: one per leaf, in the order of the text.
+    /// The tree as rules: one per leaf, in the order of the text. Each row meets the conditions of exactly one; a missing
+    /// value meets those that say "or missing" or "is missing". Where the text says "or missing" nowhere, such a row goes
+    /// by several rules in part.
     fn rules(&self) -> Vec<PyRule> {
         let labels = self.0.schema().labels();
         self.0.rules().into_iter().map(|rule| PyRule { rule, labels: labels.cloned() }).collect()

@@ -17,6 +17,7 @@ use crate::greedy::split::Cut;
 use crate::greedy::table::{Coded, NONE};
 use crate::greedy::{self, Missing};
 use crate::lines::Lines;
+use crate::names::quoted;
 use crate::objective::Units;
 use crate::tree::{Threshold, Unseen};
 
@@ -399,8 +400,8 @@ fn check_schema(building: &Dataset, data: &Dataset) -> Result<()> {
     for (ours, theirs) in ours.features.iter().zip(&theirs.features) {
         if ours.name != theirs.name || ours.kind != theirs.kind {
             let got = match ours.name == theirs.name {
-                false => format!("the column {:?} in place of {:?}", theirs.name, ours.name),
-                true => format!("other values or levels in the column {:?}", ours.name),
+                false => format!("the column {} in place of {}", quoted(&theirs.name), quoted(&ours.name)),
+                true => format!("other values or levels in the column {}", quoted(&ours.name)),
             };
             return Err(Error::InvalidParameter { name: "search", expected: expected(), got });
         }

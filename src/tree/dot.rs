@@ -9,12 +9,13 @@ use super::{Node, Test, Tree, test_words};
 impl Tree {
     /// A graph for the `dot` program: tests in boxes with edges `yes` and `no` (or one per level), leaves rounded.
     ///
-    /// Valid for any names; the same text for the same tree. `max_depth`, masses and missing values as in
-    /// [`Tree::to_text`]. Complexity: O(nodes) lines.
+    /// Valid for any names; the same text for the same tree. `max_depth`, masses, names and missing values as in
+    /// [`Tree::to_text`]: the edge that a case without a value takes says `yes or missing`. Complexity: O(nodes) lines.
     pub fn to_dot(&self, max_depth: Option<usize>) -> String {
         let mut dot = String::from("digraph tree {\n  node [shape=box, fontname=\"sans-serif\"];\n");
         dot.push_str("  edge [fontname=\"sans-serif\"];\n");
         let mut line = |text: std::fmt::Arguments| writeln!(dot, "  {text};").expect("writing to a string cannot fail");
+        let ways = self.ways();
         for entry in self.outline(max_depth) {
             let index = entry.node;
             match &self.nodes[index] {
@@ -38,13 +39,15 @@ impl Tree {
                 let label = match &self.nodes[parent] {
                     Node::Split(split) => match split.test {
                         Test::EachLevel { .. } | Test::EachOf { .. } => {
-                            let words = branch_words(&self.schema, split, branch);
+                            let words = branch_words(&self.schema, split, branch, ways[parent]);
                             quoted(words.strip_prefix("is ").unwrap_or(&words))
                         }
                         _ => {
                             let answer = if branch == 0 { "yes" } else { "no" };
-                            let or_missing = split.missing && branch == split.default as usize;
-                            if or_missing { quoted(&format!("{answer} or missing")) } else { answer.into() }
+                            match ways[parent] == Some(branch) {
+                                true => quoted(&format!("{answer} or missing")),
+                                false => answer.into(),
+                            }
                         }
                     },
                     Node::Leaf(_) => unreachable!("only splits are parents"),
@@ -57,7 +60,7 @@ impl Tree {
     }
 }
 
-/// A Graphviz string. Control characters are escaped by `words.rs` before; what is left are the quote, the backslash
+/// A Graphviz string. What does not show is escaped by `names.rs` before; what is left are the quote, the backslash
 /// (labels have escapes of their own) and the ampersand (labels may hold HTML entities).
 fn quoted(words: &str) -> String {
     format!("\"{}\"", words.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;"))
@@ -79,7 +82,7 @@ mod tests {
   n1 [label="Iris-setosa (50)", style=rounded];
   n0 -> n1 [label=yes];
   n2 [label="... (1 node)", shape=plaintext];
-  n0 -> n2 [label=no];
+  n0 -> n2 [label="no or missing"];
 }
 "#;
         assert_eq!(sample::iris().to_dot(Some(1)), expected);
@@ -93,7 +96,8 @@ mod tests {
         assert_eq!(quoted("e&amp; <b>"), r#""e&amp;amp; <b>""#);
         let tree = sample::stump(Test::EachLevel { feature: 10 }, 3);
         let dot = Tree::new(sample::schema(), sample::DEFAULT, tree).unwrap().to_dot(None);
-        for part in [r#"[label="🌳"]"#, r#"[label="\"{}\""]"#, r#"[label="\"\\\"\""]"#, r#"[label="🌲"]"#] {
+        for part in [r#"[label="🌳"]"#, r#"[label="\"{}\" or missing"]"#, r#"[label="\"\\\"\""]"#, r#"[label="🌲"]"#]
+        {
             assert!(dot.contains(part), "{part} in {dot}");
         }
     }

@@ -26,6 +26,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::{Leaf, Node, Policies, Split, Test, Tree};
 use crate::data::{Labels, Schema};
 use crate::error::{Error, Result};
+use crate::names::quoted;
 
 const FORMAT: &str = "lattree.tree";
 /// Of trees without costs.
@@ -233,7 +234,7 @@ impl Tree {
         let bad = |problem: String| Error::BadTree { problem };
         let header: Header = parse(text)?; // first and alone: a later version may change the rest
         if header.format != FORMAT {
-            return Err(bad(format!("its format is {:?}, not {FORMAT:?}", header.format)));
+            return Err(bad(format!("its format is {}, not {FORMAT:?}", quoted(&header.format))));
         }
         if !(PLAIN..=WITH_COSTS).contains(&header.version) {
             return Err(Error::UnsupportedTree {
@@ -328,7 +329,8 @@ mod tests {
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
     }
 
-    /// As above, for the tag that came later: its words and its hash, too.
+    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here, so
+    /// none says "or missing", whatever came in training.)
     #[test]
     fn a_file_with_each_of_loads_for_ever() {
         let text = include_str!("../../tests/data/tree_v1_each_of.json");
@@ -342,7 +344,7 @@ mod tests {
         let expected = "\
 city is Aarau: no (4)
 city is Basel
-|   size is medium or missing: yes (2)
+|   size is medium: yes (2)
 |   size is not medium: no (1)
 city is Chur: no (3/1)
 city is Davos: no (2)

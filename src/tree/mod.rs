@@ -5,7 +5,7 @@
 //! subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical form on
 //! which equality and hash rest.
 //!
-//! Where training cases without a value took a branch, its condition says so: `age > 30 or missing`.
+//! Where a case without a value takes a branch, the condition says so: `age > 30 or missing`.
 //!
 //! To add a kind of test: a variant in [`Test`], its wording in `words.rs`, its check in `validate.rs`, its bytes in
 //! `canonical.rs`, a line in the format history of `json.rs`.
@@ -33,6 +33,8 @@ use serde::{Deserialize, Serialize};
 pub use rules::Rule;
 pub use source::{Numbers, Rows};
 pub use test::{Test, Threshold};
+#[cfg(feature = "python")]
+pub(crate) use words::class_words;
 pub use words::{condition, test_words};
 
 use crate::data::Schema;

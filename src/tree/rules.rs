@@ -98,7 +98,7 @@ impl Fact {
             Fact::AtMost(_) => Aspect::Upper,
             Fact::Above(_) => Aspect::Lower,
             Fact::Among(_) | Fact::NotAmong(_) => Aspect::Levels,
-            Fact::Missing(_) => Aspect::Missing,
+            Fact::Missing(_) | Fact::Never => Aspect::Missing,
         }
     }
 
@@ -119,6 +119,8 @@ impl Fact {
                 all.dedup();
                 Fact::NotAmong(all)
             }
+            (Fact::Missing(a), Fact::Missing(b)) if a == b => self.clone(),
+            (Fact::Missing(_) | Fact::Never, _) => Fact::Never,
             (_, other) => other.clone(),
         }
     }
@@ -137,9 +139,10 @@ fn below(a: Threshold, b: Threshold) -> bool {
 impl Tree {
     /// One rule per leaf, in preorder.
     ///
-    /// A condition says "or missing" where training cases without a value took its branch; where there were none, a case
-    /// that lacks a value may reach a leaf whose conditions it does not meet, by the tree's policies. A leaf that no
-    /// value can reach says so: `color in {}`.
+    /// A case meets the conditions of one rule only: that of its leaf. Without a value it meets a condition that says "or
+    /// missing" or "is missing", and no other: such a case takes a branch of every node. But where cases without a value
+    /// go down all branches ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), no condition says so, and
+    /// several rules have a part in the prediction. A leaf that no value can reach says so: `color in {}`.
     ///
     /// Complexity: O(nodes + square of the conditions of a rule).
     pub fn rules(&self) -> Vec<Rule> {
@@ -152,7 +155,8 @@ impl Tree {
                 while path.taken.len() >= entry.depth {
                     path.take_back();
                 }
-                path.take(split.test.feature(), Said::of(split, branch));
+                let way = self.without_value(split).filter(|_| !split.test.asks_missing());
+                path.take(split.test.feature(), Said::of(split, branch, way));
             }
             if let Node::Leaf(leaf) = &self.nodes[entry.node] {
                 rules.push(Rule {
@@ -217,14 +221,24 @@ mod tests {
     }
 
     #[test]
+    fn what_is_missing_and_known_is_no_case() {
+        let missing = || Test::Missing { feature: 0 };
+        let mut nodes = vec![sample::split(missing(), &[1, 4], &[1.0, 1.0], 0)];
+        nodes.push(sample::split(missing(), &[2, 3], &[1.0, 1.0], 0));
+        nodes.extend([0, 1, 2].map(sample::leaf));
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        assert_eq!(conditions(&tree), ["petal_length is missing", "petal_length in {}", "petal_length is known"]);
+    }
+
+    #[test]
     fn iris() {
         let rules = sample::iris().rules();
         assert_eq!(
             conditions(&sample::iris()),
             [
                 "petal_length <= 2.45",
-                "petal_length > 2.45 and petal width <= 1.75",
-                "petal_length > 2.45 and petal width > 1.75"
+                "petal_length > 2.45 or missing and petal width <= 1.75 or missing",
+                "petal_length > 2.45 or missing and petal width > 1.75"
             ]
         );
         assert_eq!((rules[1].leaf, rules[1].mass, rules[1].errors), (3, 54.0, 5.0));
@@ -238,8 +252,8 @@ mod tests {
         assert_eq!(
             conditions(&tree),
             [
-                "petal_length <= 1",
-                "petal_length > 1 and petal width <= 7",
+                "petal_length <= 1 or missing",
+                "petal_length > 1 and petal width <= 7 or missing",
                 "petal_length > 1 and petal width > 7 and petal_length <= 5",
                 "petal_length > 5 and petal width > 7 and petal_length <= 3",
                 "petal_length > 5 and petal width > 7",
@@ -253,7 +267,7 @@ mod tests {
         assert_eq!(
             conditions(&list(&[is(0), is(2), Test::In { feature, levels: vec![0, 1] }, Test::Missing { feature }])),
             [
-                "color is red",
+                "color is red or missing",
                 "color is blue",
                 "color is green",
                 "color not in {red, green, blue} and color is missing",

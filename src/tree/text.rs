@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::outline::hidden_words;
-use super::words::leaf_words;
+use super::words::{branch_condition, leaf_words};
 use super::{Node, Tree};
 
 /// From here on the depth is written as a number, or the text of a deep tree would grow with the square of its depth.
@@ -14,14 +14,24 @@ impl Tree {
     ///
     /// In parentheses: the training mass that came to the leaf and, where there are any, the errors among it. Masses
     /// and means have six significant digits, thresholds all. Below `max_depth` splits a subtree becomes
-    /// `... (3 nodes)`. Past 40 levels the depth is written out: `[41] `. A condition ends in "or missing"
-    /// where training cases without a value took its branch.
+    /// `... (3 nodes)`. Past 40 levels the depth is written out: `[41] `.
+    ///
+    /// A condition ends in "or missing" where a case without a value takes its branch, whether or not there were such
+    /// cases in training; so at every node that a case without that value can come to, unless it is asked there whether
+    /// the value is missing. Where no branch of a node says so, such a case goes down all of them, in proportion to
+    /// their mass ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), or cannot come there.
+    ///
+    /// Names that could be misread, or hold what does not show, stand in double quotes with escapes. So the text has one
+    /// reading.
     ///
     /// No newline at the end. Complexity: O(nodes) lines.
     pub fn to_text(&self, max_depth: Option<usize>) -> String {
         let mut text = String::new();
+        let ways = self.ways();
         for entry in self.outline(max_depth) {
-            if let Some(parent) = entry.parent {
+            if let Some((parent, branch)) = entry.parent
+                && let Node::Split(split) = &self.nodes[parent]
+            {
                 if !text.is_empty() {
                     text.push('\n');
                 }
@@ -30,7 +40,7 @@ impl Tree {
                 if bars > MAX_BARS {
                     write!(text, "[{bars}] ").expect("writing to a string cannot fail");
                 }
-                text.push_str(&self.branch_words(parent));
+                text.push_str(&branch_condition(&self.schema, split, branch, ways[parent]));
             }
             let outcome = match &self.nodes[entry.node] {
                 Node::Leaf(leaf) => leaf_words(&self.schema, leaf),
@@ -57,8 +67,8 @@ mod tests {
     fn iris() {
         let expected = "\
 petal_length <= 2.45: Iris-setosa (50)
-petal_length > 2.45
-|   petal width <= 1.75: Iris-versicolor (54/5)
+petal_length > 2.45 or missing
+|   petal width <= 1.75 or missing: Iris-versicolor (54/5)
 |   petal width > 1.75: Iris-virginica (46/1)";
         assert_eq!(sample::iris().to_text(None), expected);
         assert_eq!(sample::iris().to_text(Some(2)), expected);
@@ -67,7 +77,7 @@ petal_length > 2.45
 
     #[test]
     fn cut_off() {
-        let expected = "petal_length <= 2.45: Iris-setosa (50)\npetal_length > 2.45: ... (1 node)";
+        let expected = "petal_length <= 2.45: Iris-setosa (50)\npetal_length > 2.45 or missing: ... (1 node)";
         assert_eq!(sample::iris().to_text(Some(1)), expected);
         assert_eq!(sample::iris().to_text(Some(0)), "... (2 nodes)");
         assert_eq!(sample::iris_leaf().to_text(Some(0)), "Iris-setosa (150/100)");
@@ -78,7 +88,7 @@ petal_length > 2.45
         let test = Test::EachLevel { feature: sample::COLOR };
         let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 3)).unwrap();
         let expected = "\
-color is red: Iris-setosa (10.5/1.5)
+color is red or missing: Iris-setosa (10.5/1.5)
 color is green: Iris-versicolor (10.5/1)
 color is blue: Iris-virginica (10.5/2.5)";
         assert_eq!(tree.to_text(None), expected);
@@ -88,7 +98,7 @@ color is blue: Iris-virginica (10.5/2.5)";
     fn a_deep_tree_has_a_short_text() {
         let text = sample::chain(100_000).to_text(None);
         assert!(text.len() < 100_000_000 && text.lines().count() == 200_000);
-        assert!(text.lines().last().unwrap().contains("[99999] petal_length > 99999: Iris-virginica"));
+        assert!(text.lines().last().unwrap().contains("[99999] petal_length > 99999 or missing: Iris-virginica"));
     }
 
     proptest! {

@@ -4,6 +4,7 @@
 use super::{Leaf, Node, Split, Test, Threshold};
 use crate::data::{Feature, Kind, Labels, Number, Schema, Task};
 use crate::error::{Error, Result};
+use crate::names::quoted;
 
 /// Why something is refused; the caller adds where.
 type Check<T = ()> = std::result::Result<T, String>;
@@ -62,7 +63,8 @@ fn check_split(schema: &Schema, split: &Split) -> Check {
     let feature = schema.features.get(feature as usize).ok_or_else(|| {
         format!("it asks about feature {feature}, and the schema has {} features", schema.features.len())
     })?;
-    let branches = check_test(feature, &split.test).map_err(|why| format!("column {:?}: {why}", feature.name))?;
+    let branches =
+        check_test(feature, &split.test).map_err(|why| format!("column {}: {why}", quoted(&feature.name)))?;
     if split.children.len() != branches {
         return Err(format!("it has {} children, its test has {branches} branches", split.children.len()));
     }

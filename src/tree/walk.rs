@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::source::{Rows, Source};
 use super::steps::{BLOCK, Lanes, Steps};
-use super::{MissingPolicy, Node, Split, Tree, Unseen};
+use super::{Node, Split, Tree, Unseen};
 use crate::data::Value;
 use crate::error::{Error, Result, list_names};
 
@@ -107,19 +107,10 @@ impl<'a, S: Source> Walk<'a, S> {
             (None, Value::Unseen(code)) => {
                 Some(self.without_level(split, self.source.level(rank, code), self.rows.start + lane as usize)?)
             }
-            (None, _) => self.without_value(split),
+            (None, _) => self.tree.without_value(split),
             (branch, _) => branch,
         };
         Ok(branch.map(|branch| split.children[branch]))
-    }
-
-    /// The branch of a missing value; `None` for all of them. With no mass to share by, it is the default.
-    #[cold]
-    fn without_value(&self, split: &Split) -> Option<usize> {
-        match self.tree.policies.missing {
-            MissingPolicy::Fractional if split.masses.iter().any(|&mass| mass > 0.0) => None,
-            _ => Some(split.default as usize),
-        }
     }
 
     /// The branch of an unseen level; [`Unseen::Missing`] was settled in the reader.

@@ -1,11 +1,12 @@
 //! Conditions in the words of the user's columns: `petal width <= 0.8`, `color in {red, blue}`, `age > 30 or missing`.
 //!
-//! A condition says "or missing" where training cases without a value took its branch. Names stand as they are, in double quotes with escapes only where a reader could misread them.
+//! A condition says "or missing" where a case without a value takes its branch. Names stand as [`crate::names`] says.
 
 use std::borrow::Cow;
 
 use super::{Leaf, Split, Test, Threshold};
-use crate::data::{Number, Schema};
+use crate::data::{Labels, Number, Schema};
+use crate::names::{Of, shown};
 
 /// The branch of levels that are not listed names those that are, if they are no more than this.
 const LISTED: usize = 4;
@@ -23,9 +24,11 @@ pub(super) enum Fact {
     NotAmong(Vec<u32>),
     /// `x is missing`, or known.
     Missing(bool),
+    /// Both missing and known: no case.
+    Never,
 }
 
-/// What a branch says of one feature, and whether cases without a value took it all the same.
+/// What a branch says of one feature, and whether cases without a value take it all the same.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Said {
     pub fact: Fact,
@@ -33,9 +36,9 @@ pub(super) struct Said {
 }
 
 impl Said {
-    pub(super) fn of(split: &Split, branch: usize) -> Self {
-        let or_missing = split.missing && branch == split.default as usize;
-        Said { fact: Fact::of(&split.test, branch), or_missing }
+    /// `way`: the one branch that cases without a value take, if there is one to tell.
+    pub(super) fn of(split: &Split, branch: usize, way: Option<usize>) -> Self {
+        Said { fact: Fact::of(&split.test, branch), or_missing: way == Some(branch) }
     }
 
     pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
@@ -79,20 +82,27 @@ impl Fact {
             Fact::NotAmong(codes) => format!("not in {}", set(codes)),
             Fact::Missing(true) => "is missing".into(),
             Fact::Missing(false) => "is known".into(),
+            Fact::Never => "in {}".into(),
         }
     }
 }
 
-/// The condition under which a case takes a branch: `size <= medium`, `size > medium`, `color is not red`.
+/// The condition under which a case with a value takes a branch: `size <= medium`, `size > medium`, `color is not red`.
+/// Where cases without one go, the texts of a [`Tree`](super::Tree) say.
 ///
 /// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
 pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
-    format!("{} {}", feature_words(schema, split.test.feature()), branch_words(schema, split, branch))
+    branch_condition(schema, split, branch, None)
 }
 
-/// As [`condition`], without the feature's name.
-pub(super) fn branch_words(schema: &Schema, split: &Split, branch: usize) -> String {
-    let said = Said::of(split, branch);
+/// As [`condition`], with "or missing" at the branch that is the `way` of cases without a value.
+pub(super) fn branch_condition(schema: &Schema, split: &Split, branch: usize, way: Option<usize>) -> String {
+    format!("{} {}", feature_words(schema, split.test.feature()), branch_words(schema, split, branch, way))
+}
+
+/// As [`branch_condition`], without the feature's name.
+pub(super) fn branch_words(schema: &Schema, split: &Split, branch: usize, way: Option<usize>) -> String {
+    let said = Said::of(split, branch, way);
     said.or_missing(match &said.fact {
         Fact::NotAmong(codes) if codes.len() > LISTED && matches!(split.test, Test::EachOf { .. }) => {
             "is any other".into()
@@ -118,11 +128,11 @@ pub fn test_words(schema: &Schema, test: &Test) -> String {
 }
 
 pub(super) fn feature_words(schema: &Schema, feature: u32) -> Cow<'_, str> {
-    name(&schema.features[feature as usize].name)
+    shown(&schema.features[feature as usize].name, Of::Column)
 }
 
 fn level_words(schema: &Schema, feature: u32, code: u32) -> Cow<'_, str> {
-    level(&schema.features[feature as usize].kind.levels()[code as usize])
+    shown(&schema.features[feature as usize].kind.levels()[code as usize], Of::Level)
 }
 
 fn set_words(schema: &Schema, feature: u32, codes: &[u32]) -> String {
@@ -133,7 +143,7 @@ fn set_words(schema: &Schema, feature: u32, codes: &[u32]) -> String {
 /// A leaf with its training mass: `Iris-virginica (46/1)` with the errors where there are any, `= 3.25 (12)`.
 pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
     let prediction = match (leaf, schema.labels()) {
-        (Leaf::Class { label, .. }, Some(labels)) => name(&labels.text(*label as usize)).into_owned(),
+        (Leaf::Class { label, .. }, Some(labels)) => class_words(labels, *label),
         (Leaf::Class { label, .. }, None) => label.to_string(),
         (Leaf::Number { mean, .. }, _) => format!("= {}", rounded(*mean)),
     };
@@ -144,20 +154,9 @@ pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
     }
 }
 
-fn name(text: &str) -> Cow<'_, str> {
-    let strange = |c: char| matches!(c, '"' | '\\' | ',' | '{' | '}' | '\u{2028}' | '\u{2029}') || c.is_control();
-    match text.is_empty() || text.trim() != text || text.contains(strange) {
-        true => Cow::Owned(format!("{text:?}")),
-        false => Cow::Borrowed(text),
-    }
-}
-
-/// As [`name`], and also quoted where it would read as another condition.
-fn level(text: &str) -> Cow<'_, str> {
-    match matches!(text, "missing" | "known" | "any other") || text.starts_with("not ") {
-        true => Cow::Owned(format!("{text:?}")),
-        false => name(text),
-    }
+/// The name of a class. Panics if there is no such class.
+pub(crate) fn class_words(labels: &Labels, class: u32) -> String {
+    shown(&labels.text(class as usize), Of::Class).into_owned()
 }
 
 fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
@@ -267,10 +266,11 @@ mod tests {
                 children: (1..=branches as u32).collect(),
                 masses: vec![1.0; branches].into(),
                 default: branches as u32 - 1,
-                missing: !missing,
+                missing: false,
                 test,
             };
-            (whole, (0..branches).map(|branch| condition(&schema, &split, branch)).collect::<Vec<_>>())
+            let way = (!missing).then_some(branches - 1);
+            (whole, (0..branches).map(|branch| branch_condition(&schema, &split, branch, way)).collect::<Vec<_>>())
         };
         let (whole, branches) = words(sample::COLOR, &[0, 2], true);
         assert_eq!(whole, "each of {red, blue} of color, or missing");
@@ -283,30 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn quotes_only_where_needed() {
-        for plain in ["red", "3 speed", "c<d", "e&f", "it's", "🌳", "a b", "naïve", "knowns"] {
-            assert_eq!(level(plain), plain);
-        }
-        for (text, quoted) in [
-            ("", r#""""#),
-            (" x", r#"" x""#),
-            ("x ", r#""x ""#),
-            ("a,b", r#""a,b""#),
-            ("a\"b", r#""a\"b""#),
-            ("g\\h", r#""g\\h""#),
-            ("{}", r#""{}""#),
-            ("two\nlines", r#""two\nlines""#),
-            ("nul\0", r#""nul\0""#),
-            ("missing", r#""missing""#),
-            ("known", r#""known""#),
-            ("any other", r#""any other""#),
-            ("not red", r#""not red""#),
-        ] {
-            assert_eq!(level(text), quoted);
-        }
-        assert_eq!(name("missing"), "missing");
+    fn names_are_quoted_where_needed() {
         let test = Test::In { feature: 9, levels: vec![0, 1, 2, 3] };
         assert_eq!(both(test).0, r#""" in {3 speed, "", "a,b", "missing"}"#);
+        let labels = Labels::Strings(vec!["yes (3)".into(), "a\nb".into()]);
+        assert_eq!([0, 1].map(|class| class_words(&labels, class)), [r#""yes (3)""#, r#""a\nb""#]);
     }
 
     #[test]

@@ -224,7 +224,8 @@ class TestMissing:
         for name in ("iris", "titanic"):
             data = datasets.load(name)
             tree, plain = grow(data, missing=missing), grow(data)
-            assert text(tree) == text(plain)
+            # Where a missing value would go is another matter.
+            assert text(tree).replace(" or missing", "") == text(plain)
             assert tree.predict(data).equals(plain.predict(data))
 
 

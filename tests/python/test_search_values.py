@@ -69,8 +69,8 @@ class TestValues:
         assert train(table, max_depth=1).objective == 2
         result = train(table, max_depth=1, binarizer=subsets)
         assert result.objective == 0
-        assert result.tree.to_text() == "c in {b, d}: 0 (4)\nc not in {b, d}: 1 (6)"
-        assert [rule.conditions for rule in result.tree.rules()] == [["c in {b, d}"], ["c not in {b, d}"]]
+        assert result.tree.to_text() == "c in {b, d}: 0 (4)\nc not in {b, d} or missing: 1 (6)"
+        assert [rule.conditions for rule in result.tree.rules()] == [["c in {b, d}"], ["c not in {b, d} or missing"]]
         assert result.tests[:5] == [f"c is {level}" for level in "abcde"]
         assert len(result.tests) == 5 + 10
         assert result.tree.predict({"c": ["d", "e"]}).to_list() == [0, 1]
