@@ -24,6 +24,7 @@ mod continuous;
 mod dense;
 mod depth_two;
 mod grow;
+mod masses;
 mod offered;
 mod pairs;
 mod plain;

@@ -2,9 +2,9 @@
 
 use std::ops::{AddAssign, Range, Sub};
 
+use super::masses::class_masses;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::data::binary::class_masses;
 use crate::data::{BinaryTable, Dataset};
 use crate::objective::{self, Units};
 use crate::tree::Test;
@@ -142,10 +142,10 @@ impl<M: Mass> Problem<M> {
             row_bits.iter_mut().zip(&flips).for_each(|(bits, flip)| *bits ^= flip);
             ticker.tick(words)?;
         }
-        let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row));
+        let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row), ticker)?;
         let cases = match min_leaf {
             0 | 1 => None,
-            _ => Some(class_masses(data, &table.pattern_of, n_rows, |row| data.count(row))),
+            _ => Some(class_masses(data, &table.pattern_of, n_rows, |row| data.count(row), ticker)?),
         };
         problem.masses.reserve_exact(masses.n_entries() + if cases.is_some() { n_rows } else { 0 });
         for row in 0..n_rows {
