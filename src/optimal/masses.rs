@@ -40,7 +40,8 @@ pub(super) fn class_masses<'b>(
     let (of_pattern, of_row) = (2 * size_of::<usize>() as u64, size_of::<(u32, u64)>() as u64);
     let kept = of_pattern * (n_patterns as u64 + 1) + of_row * pattern_of.len() as u64;
     let mut charged = ticker.budget().reserve(kept)?;
-    let passing = ticker.budget().reserve(4 * pattern_of.len() as u64 + size_of::<usize>() as u64 * n_classes as u64)?;
+    let passing =
+        ticker.budget().reserve(4 * pattern_of.len() as u64 + size_of::<usize>() as u64 * n_classes as u64)?;
     // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
     let mut ends = vec![0usize; n_patterns + 1];
     let rows = || (0u32..).zip(pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);

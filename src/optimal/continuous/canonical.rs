@@ -120,12 +120,15 @@ impl<I: Index> Search<'_, I> {
         for (pass, fail) in shares(depth, nodes, true) {
             let share = if passes_left { (pass, fail) } else { (fail, pass) };
             let ask = |nodes, target| Ask { depth: depth - 1, nodes, target, ties: false, relaxed: false };
-            self.descend_to(level, column, cut, false);
-            let left = self.solve(level + 1, &ask(share.0, target))?;
-            self.descend_to(level, column, cut, true);
-            let right = self.solve(level + 1, &ask(share.1, target - left.lower))?;
-            if left.lower + right.lower < target {
-                return Ok((share, (left.lower, right.lower)));
+            // The branch with fewer nodes first: it takes less time, and leaves less to ask of the other.
+            let first = share.0 > share.1;
+            let of = |right: bool| if right { share.1 } else { share.0 };
+            self.descend_to(level, column, cut, first);
+            let cost = self.solve(level + 1, &ask(of(first), target))?.lower;
+            self.descend_to(level, column, cut, !first);
+            let other = self.solve(level + 1, &ask(of(!first), target - cost))?.lower;
+            if cost + other < target {
+                return Ok((share, if first { (other, cost) } else { (cost, other) }));
             }
         }
         unreachable!("some share reaches the cost")

@@ -70,7 +70,11 @@ pub(super) struct Root<'a> {
 
 impl Root<'_> {
     /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked for.
-    pub(super) fn search<'b, I: Index>(&self, workers: &mut [Search<'b, I>], known: i64) -> Result<(i64, Vec<Interval>), Stop> {
+    pub(super) fn search<'b, I: Index>(
+        &self,
+        workers: &mut [Search<'b, I>],
+        known: i64,
+    ) -> Result<(i64, Vec<Interval>), Stop> {
         let n_shares = Search::<I>::shares(self.ask.depth, self.ask.nodes).len();
         let first = &mut workers[0];
         first.stumps.clear();

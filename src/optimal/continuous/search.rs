@@ -353,7 +353,10 @@ impl<'g, I: Index> Search<'g, I> {
         let (mut left, mut right) = (interval.left.costs.clone(), interval.right.costs.clone());
         let mut costed =
             Costed { upper: i64::MAX, branches: Default::default(), left: smallvec![], right: smallvec![] };
-        for share in 0..at.shares.len() {
+        // Even shares first: they take the least time, and their trees save others some.
+        let mut order: SmallVec<[usize; 2]> = (0..at.shares.len()).collect();
+        order.sort_by_key(|&share| at.shares[share].0.abs_diff(at.shares[share].1));
+        for share in order {
             let nodes = at.shares[share];
             let bar = ask.bar(best);
             // Bounds from both ends: where these do not allow it, no cut of the interval does.
@@ -362,10 +365,19 @@ impl<'g, I: Index> Search<'g, I> {
             }
             let below = |other: i64| bar - penalty - other;
             let ask = |nodes: u64, target: i64| Ask { depth: ask.depth - 1, nodes, target, ties: false, relaxed: true };
-            let on_left = self.solve_branch(at, false, &ask(nodes.0, below(interval.right.costs[share])))?;
-            let on_right = self.solve_branch(at, true, &ask(nodes.1, below(interval.left.costs[share])))?;
-            left[share] = left[share].max(on_left.lower);
-            right[share] = right[share].max(on_right.lower);
+            // The branch with fewer nodes costs little time: what it leaves for the other may spare it a lot.
+            let first = nodes.0 > nodes.1;
+            let of = |right: bool| if right { nodes.1 } else { nodes.0 };
+            let other_end = |right: bool| if right { interval.left.costs[share] } else { interval.right.costs[share] };
+            let on_first = self.solve_branch(at, first, &ask(of(first), below(other_end(first))))?;
+            raise(at, if first { &mut right } else { &mut left }, first, of(first), on_first.lower);
+            if nodes.0 != nodes.1 && penalty + left[share] + right[share] >= bar {
+                continue;
+            }
+            let least = if nodes.0 == nodes.1 { other_end(!first) } else { on_first.lower };
+            let on_second = self.solve_branch(at, !first, &ask(of(!first), below(least)))?;
+            raise(at, if first { &mut left } else { &mut right }, !first, of(!first), on_second.lower);
+            let (on_left, on_right) = if first { (on_second, on_first) } else { (on_first, on_second) };
             let (mut found, mut costs) = ([on_left, on_right], (0, 0));
             if !relaxed {
                 if penalty + left[share] + right[share] >= bar {
@@ -453,6 +465,15 @@ impl<'g, I: Index> Search<'g, I> {
         let of = &self.ground().columns[column];
         let passing_first = if of.passes_left(rank) { [left, right] } else { [right, left] };
         Shape::Split(of.first_test + rank as u32, Box::new(passing_first))
+    }
+}
+
+/// Raises the bounds of a branch, by share: with as many nodes or fewer it costs no less.
+fn raise<I>(at: &At<I>, costs: &mut Costs, right: bool, nodes: u64, lower: i64) {
+    for (cost, share) in costs.iter_mut().zip(&at.shares) {
+        if (if right { share.1 } else { share.0 }) <= nodes {
+            *cost = lower.max(*cost);
+        }
     }
 }
 
