@@ -4,10 +4,11 @@
 //! costs time, never exactness. To add one: implement [`Cache`] and list it in [`CacheKind::ALL`], which feeds the tests.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard};
 
 use rustc_hash::{FxBuildHasher, FxHashMap};
+use smallvec::SmallVec;
 
 use super::problem::Cases;
 use crate::bits;
@@ -91,11 +92,14 @@ impl Cache for NoCache {
 /// A sharded hash map that stops growing at its limit.
 struct Keyed<S> {
     key: Box<dyn Fn(&Cases) -> Key + Send + Sync>,
-    shards: Vec<Mutex<FxHashMap<u64, Vec<Entry>>>>,
+    shards: Vec<Mutex<FxHashMap<u64, Bucket>>>,
     hasher: S,
     bytes: AtomicU64,
     limit: u64,
 }
+
+/// The entries of one hash: one, as a rule.
+type Bucket = SmallVec<[Entry; 1]>;
 
 struct Entry {
     key: Key,
@@ -112,41 +116,46 @@ impl<S: BuildHasher + Default + Send + Sync> Keyed<S> {
         Keyed { key, shards, hasher: S::default(), bytes: AtomicU64::new(0), limit }
     }
 
-    /// Calls `act` with the bucket of this hash, under its shard's lock.
-    fn with_bucket<T>(&self, hash: u64, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
-        let shard = &self.shards[(hash >> 32) as usize % SHARDS];
-        // A poisoned shard holds whole entries: a panic elsewhere cannot leave half of one.
-        let mut shard = lock(shard);
-        act(shard.entry(hash).or_default())
+    /// The shard of this hash. A poisoned one holds whole entries: a panic elsewhere cannot leave half of one.
+    fn shard(&self, hash: u64) -> MutexGuard<'_, FxHashMap<u64, Bucket>> {
+        lock(&self.shards[(hash >> 32) as usize % SHARDS])
+    }
+
+    /// Bytes of an entry with a key of this length: its place in a map that has just grown, so that less than half of it is
+    /// in use, or in a bucket that has; its key, and what the allocator adds.
+    fn bytes_of(length: usize) -> u64 {
+        (size_of::<(u64, Bucket)>() * 5 / 2 + 4 * length + 16) as u64
     }
 }
 
 impl<S: BuildHasher + Default + Send + Sync> Cache for Keyed<S> {
     fn get(&self, cases: &Cases, depth: u32, nodes: u64) -> Option<Known> {
         let key = (self.key)(cases);
-        self.with_bucket(self.hasher.hash_one((&key, depth, nodes)), |bucket| {
-            bucket.iter().find(|e| e.depth == depth && e.nodes == nodes && e.key == key).map(|e| e.known)
-        })
+        let hash = self.hasher.hash_one((&key, depth, nodes));
+        let shard = self.shard(hash);
+        let bucket = shard.get(&hash)?;
+        bucket.iter().find(|e| e.depth == depth && e.nodes == nodes && e.key == key).map(|e| e.known)
     }
 
     fn put(&self, cases: &Cases, depth: u32, nodes: u64, known: Known) {
         let key = (self.key)(cases);
-        self.with_bucket(self.hasher.hash_one((&key, depth, nodes)), |bucket| {
-            match bucket.iter_mut().find(|e| e.depth == depth && e.nodes == nodes && e.key == key) {
-                Some(entry) if known.exact || (!entry.known.exact && known.cost > entry.known.cost) => {
-                    entry.known = known
-                }
-                Some(_) => {}
-                None => {
-                    let bytes = (size_of::<Entry>() + 4 * key.len() + size_of::<(u64, Vec<Entry>)>()) as u64;
-                    if self.bytes.fetch_add(bytes, Relaxed) + bytes <= self.limit {
-                        bucket.push(Entry { key, depth, nodes, known });
-                    } else {
-                        self.bytes.fetch_sub(bytes, Relaxed);
-                    }
+        let hash = self.hasher.hash_one((&key, depth, nodes));
+        let mut shard = self.shard(hash);
+        let known_entry = shard
+            .get_mut(&hash)
+            .and_then(|bucket| bucket.iter_mut().find(|e| e.depth == depth && e.nodes == nodes && e.key == key));
+        match known_entry {
+            Some(entry) if known.exact || (!entry.known.exact && known.cost > entry.known.cost) => entry.known = known,
+            Some(_) => {}
+            None => {
+                let bytes = Self::bytes_of(key.len());
+                if self.bytes.fetch_add(bytes, Relaxed) + bytes <= self.limit {
+                    shard.entry(hash).or_default().push(Entry { key, depth, nodes, known });
+                } else {
+                    self.bytes.fetch_sub(bytes, Relaxed);
                 }
             }
-        });
+        }
     }
 
     fn bytes(&self) -> u64 {

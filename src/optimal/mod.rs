@@ -25,6 +25,7 @@ mod dense;
 mod depth_two;
 mod fallback;
 mod grow;
+mod masses;
 mod offered;
 mod pairs;
 mod plain;
@@ -414,21 +415,31 @@ impl Run<'_> {
         let switches = &self.params.params.switches;
         let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
         let mut ticker = Ticker::new(self.budget);
+        let _problem = self.budget.reserve(Problem::<M>::bytes(self.data, table, constraints.min_leaf))?;
         let problem: Problem<M> = Problem::new(self.data, table, self.units, constraints.min_leaf, &mut ticker)?;
+        // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads, of which each has
+        // cases, counts of single tests and bounds, and then pairs.
+        let (available, scratches) =
+            (self.budget.available(), |threads: usize| (threads * (depth as usize + 2)) as u64);
+        let of_node = (PairCounts::bytes_besides(&problem) + 128 * problem.n_tests + 16 * problem.n_rows) as u64;
+        let mut plain_threads = self.threads;
+        while plain_threads > 1 && scratches(plain_threads) * of_node > available / 4 {
+            plain_threads /= 2;
+        }
+        let for_nodes = available / 2 / scratches(plain_threads);
         let mut search = PlainSearch {
             problem: &problem,
             budget: self.budget,
-            cache: switches.cache.build(problem.n_rows, self.budget.memory_limit() / 2),
+            cache: switches.cache.build(problem.n_rows, available / 2),
             bounds: switches.bounds,
             depth_two: switches.depth_two,
-            threads: self.threads,
+            threads: plain_threads,
             parallel_work: switches.parallel_work,
-            // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads.
-            pair_bytes: (self.budget.memory_limit() / 2) as usize / (self.threads * (depth as usize + 2)),
+            pair_bytes: for_nodes.saturating_sub(of_node) as usize,
             scratch: Mutex::new(Vec::new()),
             stats: Counters::default(),
         };
-        if PairCounts::bytes(&problem, &(0..1.min(problem.n_tests))) > search.pair_bytes {
+        if of_node > for_nodes || PairCounts::bytes(&problem, &(0..1.min(problem.n_tests))) > search.pair_bytes {
             return Err(Stop::Memory);
         }
         let root = problem.root();
@@ -444,7 +455,8 @@ impl Run<'_> {
             // A limit before the search proper leaves the trees found so far.
             return Ok((anytime.finish(), stop.unwrap_or_else(Some)));
         }
-        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { self.threads } else { 1 };
+        let _nodes = self.budget.reserve(self.budget.available())?;
+        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { plain_threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {
             search.threads = threads;
             let stop = search.prove_and_rebuild(&root, depth, nodes, self.params.params.rank, &anytime).err();
@@ -484,25 +496,38 @@ impl Run<'_> {
         } else {
             8
         };
-        let instances = match dense::Instances::new(problem, lane, switches.counting, &mut Ticker::new(self.budget)) {
-            Ok(instances) => instances,
+        let ticker = &mut Ticker::new(self.budget);
+        let instances = self.budget.reserve(0).and_then(|mut charged| {
+            Ok((dense::Instances::new(problem, lane, switches.counting, ticker, &mut charged)?, charged))
+        });
+        let (instances, _charged) = match instances {
+            Ok(made) => made,
+            // The plain search needs no instances.
+            Err(Stop::Memory) => return None,
             Err(stop) => return Some(Err(stop)),
         };
-        let fits = |keeps_pairs: bool| {
-            dense::bytes(&instances, lane, keeps_pairs, limits.0, self.threads) <= self.budget.memory_limit() / 2
+        // Half of the memory is for nodes, at the cost of their pairs, then of threads; a quarter for the cache.
+        let available = self.budget.available();
+        let needs = |keeps_pairs: bool, threads: usize| dense::bytes(&instances, lane, keeps_pairs, limits.0, threads);
+        let fits = |&(keeps_pairs, threads): &(bool, usize)| needs(keeps_pairs, threads) <= available / 2;
+        let fewer =
+            std::iter::successors(Some(self.threads), |&threads| Some(threads / 2).filter(|&threads| threads > 0));
+        let ways = [(switches.matrices, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
+        let (keeps_pairs, most_threads) = ways.into_iter().find(fits)?;
+        let for_nodes = needs(keeps_pairs, most_threads);
+        let room = dense::Room { cache: available / 4, bounds: (available * 3 / 4).saturating_sub(for_nodes) };
+        let _nodes = match self.budget.reserve(available) {
+            Ok(nodes) => nodes,
+            Err(stop) => return Some(Err(stop)),
         };
-        let keeps_pairs = switches.matrices && fits(true);
-        if !(keeps_pairs || fits(false)) {
-            return None;
-        }
-        let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { self.threads } else { 1 };
+        let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { most_threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
             plain.threads = threads;
             let (dense_switches, rank) = (switches.dense(keeps_pairs), self.params.params.rank);
             let report = match lane {
-                2 => dense::search::<M, u16>(plain, instances, dense_switches, root, limits, rank, anytime),
-                4 => dense::search::<M, u32>(plain, instances, dense_switches, root, limits, rank, anytime),
-                _ => dense::search::<M, u64>(plain, instances, dense_switches, root, limits, rank, anytime),
+                2 => dense::search::<M, u16>(plain, instances, dense_switches, root, limits, rank, anytime, room),
+                4 => dense::search::<M, u32>(plain, instances, dense_switches, root, limits, rank, anytime, room),
+                _ => dense::search::<M, u64>(plain, instances, dense_switches, root, limits, rank, anytime, room),
             }?;
             stats.extend(report.counters);
             stats.insert("patterns", problem.n_rows as u64);

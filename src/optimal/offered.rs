@@ -31,11 +31,14 @@ impl Size {
     /// optimal, must not depend on it.
     const MEMORY: u64 = 4 << 30;
 
+    /// As many classes are looked at all at once, and more take no longer.
+    const MANY: f64 = 64.0;
+
     /// About how long the continuous engine takes: at depth three 3 microseconds for each case and class but one, times
     /// the number of columns to the power of 3/2 (0.3 to 5.5 on seventeen tables), and a hundred times as long for each
     /// further level. With bounds of trees that may have smaller leaves than asked for, ten times that.
     fn seconds(&self, params: &Params) -> f64 {
-        let others = self.n_classes.saturating_sub(1) as f64;
+        let others = (self.n_classes.saturating_sub(1) as f64).min(Self::MANY);
         let at_three = 3e-6 * self.cases as f64 * (self.columns as f64).powf(1.5) * others;
         let levels = params.max_depth.min(params.max_nodes.map_or(u32::MAX, |nodes| nodes.min(64) as u32));
         let relaxed = if params.min_leaf > 1 { 10.0 } else { 1.0 };
@@ -51,11 +54,23 @@ impl Size {
         }
     }
 
-    /// About what the continuous engine holds at once.
+    /// About what the continuous engine holds at once, if it keeps all that saves it much time.
     fn bytes(&self, params: &Params) -> u64 {
+        let (cases, columns) = (self.cases as u64, self.columns as u64);
+        let (index, levels) = (if cases < 50_000 { 2 } else { 4 }, u64::from(params.max_depth.max(1)));
         let others = self.n_classes.saturating_sub(1) as u64;
-        let of_cell = 20 * u64::from(params.max_depth.max(1)) + 24 * others;
-        (self.cases as u64).saturating_mul(self.columns as u64 * of_cell)
+        // Ranks and orders; of each node on a path, orders and cuts.
+        let of_cell = 4 + 3 * index + levels * (2 * index + 13);
+        let of_nodes = cases.saturating_mul(columns * of_cell);
+        if others >= Self::MANY as u64 {
+            return of_nodes.saturating_add(levels * 32 * cases.saturating_mul(columns));
+        }
+        // Lists of each column and pair of classes, and the places of ranks along them.
+        let with_lists = levels.max(2) - 1;
+        let entries = columns * others.saturating_mul(others + 1) / 2;
+        let lists = (cases * others).saturating_mul(columns * (index + 4) * 5 / 4);
+        let tables = entries.saturating_mul(500 + 24 * columns.div_ceil(4));
+        of_nodes.saturating_add(with_lists * lists.saturating_add(tables))
     }
 
     /// The engine that was asked for; where the choice is free, the one over tests where all thresholds are few, or

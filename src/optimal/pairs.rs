@@ -74,15 +74,27 @@ impl<M: Mass> PairCounts<M> {
         &self.singles[test * self.channels..(test + 1) * self.channels]
     }
 
-    fn reset(&mut self, problem: &Problem<M>, block: Range<usize>) {
+    /// Bytes that counting takes besides the pairs: single tests and totals.
+    pub(super) fn bytes_besides(problem: &Problem<M>) -> usize {
+        (problem.n_tests + 2) * problem.channels * size_of::<M>() + 4 * problem.n_tests
+    }
+
+    fn reset(&mut self, problem: &Problem<M>, block: Range<usize>, ticker: &mut Ticker) -> Result<(), Stop> {
         self.n_tests = problem.n_tests;
         self.channels = problem.channels;
         let (pairs, singles) = (Self::pairs_in(&block, self.n_tests) * self.channels, self.n_tests * self.channels);
         self.block = block;
         for (counts, n) in [(&mut self.pairs, pairs), (&mut self.singles, singles), (&mut self.totals, self.channels)] {
             counts.clear();
-            counts.resize(n, M::default());
+            counts.reserve_exact(n);
+            // Memory that is new takes its time.
+            while counts.len() < n {
+                let length = n.min(counts.len() + (1 << 18));
+                ticker.tick((length - counts.len()) / 4)?;
+                counts.resize(length, M::default());
+            }
         }
+        Ok(())
     }
 
     /// Counts the pairs of a block. O(cases x entries^2 / 2 + pairs).
@@ -96,7 +108,7 @@ impl<M: Mass> PairCounts<M> {
         block: Range<usize>,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        self.reset(problem, block);
+        self.reset(problem, block, ticker)?;
         // Cuts of a chain that lie before the block are entered at its first test, where the sums begin.
         let start = self.block.start;
         let cut_through = problem.segments().iter().find(|s| s.is_chain && s.tests.contains(&start)).map(|s| &s.tests);
@@ -141,6 +153,7 @@ impl<M: Mass> PairCounts<M> {
             let before = self.singles[i - channels];
             self.singles[i] += before;
         }
+        ticker.tick(chain.len() * channels)?;
         // As the second test of a pair: along each row of tests before the chain.
         for g in self.block.start..self.block.end.min(chain.start) {
             let from = self.position(g, chain.start);
@@ -191,6 +204,7 @@ impl<M: Mass> PairCounts<M> {
         self.block = whole.block.clone();
         let difference = |to: &mut Vec<M>, a: &[M], b: &[M]| {
             to.clear();
+            to.reserve_exact(a.len());
             to.extend(a.iter().zip(b).map(|(&a, &b)| a - b));
         };
         difference(&mut self.totals, &whole.totals, &part.totals);

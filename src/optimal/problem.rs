@@ -2,9 +2,9 @@
 
 use std::ops::{AddAssign, Range, Sub};
 
+use super::masses::class_masses;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::data::binary::class_masses;
 use crate::data::{BinaryTable, Dataset};
 use crate::objective::{self, Units};
 use crate::tree::Test;
@@ -86,6 +86,14 @@ pub(super) struct Cases {
 }
 
 impl<M: Mass> Problem<M> {
+    /// Bytes of a problem besides the bits of its table.
+    pub(super) fn bytes(data: &Dataset, table: &BinaryTable, min_leaf: u64) -> u64 {
+        let (rows, patterns) = (data.n_rows() as u64, table.n_patterns as u64);
+        // Each row is an entry at most, and each pattern one more where cases are counted; lines for a while, and rows.
+        let entries = rows + if min_leaf > 1 { patterns } else { 0 };
+        entries * size_of::<(u32, M)>() as u64 + patterns * (16 + 8 + 4) + 64 * table.tests.len() as u64
+    }
+
     /// Takes the bits out of `table`. Complexity: O(patterns x tests / 64 + tests passed).
     pub(super) fn new(
         data: &Dataset,
@@ -142,11 +150,12 @@ impl<M: Mass> Problem<M> {
             row_bits.iter_mut().zip(&flips).for_each(|(bits, flip)| *bits ^= flip);
             ticker.tick(words)?;
         }
-        let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row));
+        let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row), ticker)?;
         let cases = match min_leaf {
             0 | 1 => None,
-            _ => Some(class_masses(data, &table.pattern_of, n_rows, |row| data.count(row))),
+            _ => Some(class_masses(data, &table.pattern_of, n_rows, |row| data.count(row), ticker)?),
         };
+        problem.mass_starts.reserve_exact(n_rows);
         problem.masses.reserve_exact(masses.n_entries() + if cases.is_some() { n_rows } else { 0 });
         for row in 0..n_rows {
             problem.masses.extend(masses.of(row).iter().map(|&(class, mass)| (class, M::of(mass))));
@@ -155,6 +164,7 @@ impl<M: Mass> Problem<M> {
                 problem.masses.push((n_classes as u32, M::of(count)));
             }
             problem.mass_starts.push(problem.masses.len());
+            ticker.tick(4 + 2 * masses.of(row).len())?;
         }
         Ok(problem)
     }
@@ -196,6 +206,11 @@ impl<M: Mass> Problem<M> {
     /// How many entries a row has, on average.
     pub(super) fn mean_entries(&self) -> usize {
         self.n_entries / self.n_rows.max(1)
+    }
+
+    /// How many masses all rows have together.
+    pub(super) fn n_masses(&self) -> usize {
+        self.masses.len()
     }
 
     /// Which oriented side passes a test in the user's sense.

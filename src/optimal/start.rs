@@ -35,8 +35,8 @@ impl<M: Mass> PlainSearch<'_, M> {
     /// The admissible test of least Gini impurity; ties: the first. It only orders work: floats will do.
     fn purest_split(&self, cases: &Cases) -> Result<Option<usize>, Stop> {
         self.with_scratch(|scratch| {
-            let counts = &mut scratch.counts;
-            counts.count(self.problem, cases, 0..0, &mut Ticker::new(self.budget))?;
+            let (counts, ticker) = (&mut scratch.counts, &mut Ticker::new(self.budget));
+            counts.count(self.problem, cases, 0..0, ticker)?;
             let as_float = |mass: M| {
                 let mass: u64 = mass.into();
                 mass as f64
@@ -48,9 +48,12 @@ impl<M: Mass> PlainSearch<'_, M> {
                 (sum > 0.0).then(|| squares / sum)
             };
             let mut best: Option<(f64, usize)> = None;
+            let mut rest: Vec<M> = Vec::new();
             for test in 0..self.problem.n_tests {
+                ticker.tick(8 * self.problem.channels)?;
                 let ones = counts.single(test);
-                let rest: Vec<M> = counts.totals.iter().zip(ones).map(|(&all, &one)| all - one).collect();
+                rest.clear();
+                rest.extend(counts.totals.iter().zip(ones).map(|(&all, &one)| all - one));
                 if !(self.problem.admissible(ones) && self.problem.admissible(&rest)) {
                     continue;
                 }

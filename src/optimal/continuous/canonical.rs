@@ -40,8 +40,8 @@ impl<I: Index> Search<'_, I> {
             (0..self.nodes.ground.columns.len()).map(|column| self.whole(column, n_shares)).collect()
         });
         // A stack: what comes last is looked at first.
-        todo.sort_by_key(|interval| std::cmp::Reverse((interval.column, interval.first)));
-        let mut found = None;
+        todo.sort_unstable_by_key(|interval| std::cmp::Reverse((interval.column, interval.first)));
+        let (mut found, mut charge) = (None, self.charge(n_shares));
         while let Some(interval) = todo.pop() {
             if found.as_ref().is_some_and(|&(column, cut, _)| (column, cut) <= (interval.column, interval.first)) {
                 break;
@@ -52,12 +52,16 @@ impl<I: Index> Search<'_, I> {
             let column = interval.column;
             let Some(tried) = self.step(level, &ask, interval, &mut Best::leaf(cost + 1))? else { continue };
             let [left, right] = tried.halves;
-            if tried.upper == cost {
+            let right = if tried.upper == cost {
                 found = Some((column, tried.cut, tried.branches));
+                None
             } else {
-                todo.extend(right);
+                right
+            };
+            for half in right.into_iter().chain(left) {
+                todo.reserve_exact(charge.more(todo.len(), todo.capacity())?);
+                todo.push(half);
             }
-            todo.extend(left);
         }
         let (column, cut, branches) = found.expect("a cost below that of a leaf is that of some split");
         self.nodes.open(level, column);
@@ -70,12 +74,14 @@ impl<I: Index> Search<'_, I> {
         if depth == 2 && relaxed {
             let on_left = self.canonical_stump(level, (column, cut, false), left, costs.0)?;
             let on_right = self.canonical_stump(level, (column, cut, true), right, costs.1)?;
+            self.nodes.open(level, column);
             return Ok(self.split(level, column, cut, [on_left, on_right]));
         }
         self.descend_to(level, column, cut, false);
         let on_left = self.canonical(level + 1, (depth - 1, left), costs.0, None)?;
         self.descend_to(level, column, cut, true);
         let on_right = self.canonical(level + 1, (depth - 1, right), costs.1, None)?;
+        self.nodes.open(level, column);
         Ok(self.split(level, column, cut, [on_left, on_right]))
     }
 
@@ -87,6 +93,7 @@ impl<I: Index> Search<'_, I> {
         nodes: u64,
         cost: i64,
     ) -> Result<Shape, Stop> {
+        self.nodes.open(level, column);
         let side = Side { column, cut: self.nodes.opened(level, column).ranks[cut], right };
         let mut classes = Vec::new();
         self.nodes.classes_left(level, column, cut, &mut classes);
@@ -113,12 +120,15 @@ impl<I: Index> Search<'_, I> {
         for (pass, fail) in shares(depth, nodes, true) {
             let share = if passes_left { (pass, fail) } else { (fail, pass) };
             let ask = |nodes, target| Ask { depth: depth - 1, nodes, target, ties: false, relaxed: false };
-            self.descend_to(level, column, cut, false);
-            let left = self.solve(level + 1, &ask(share.0, target))?;
-            self.descend_to(level, column, cut, true);
-            let right = self.solve(level + 1, &ask(share.1, target - left.lower))?;
-            if left.lower + right.lower < target {
-                return Ok((share, (left.lower, right.lower)));
+            // The branch with fewer nodes first: it takes less time, and leaves less to ask of the other.
+            let first = share.0 > share.1;
+            let of = |right: bool| if right { share.1 } else { share.0 };
+            self.descend_to(level, column, cut, first);
+            let cost = self.solve(level + 1, &ask(of(first), target))?.lower;
+            self.descend_to(level, column, cut, !first);
+            let other = self.solve(level + 1, &ask(of(!first), target - cost))?.lower;
+            if cost + other < target {
+                return Ok((share, if first { (other, cost) } else { (cost, other) }));
             }
         }
         unreachable!("some share reaches the cost")

@@ -4,6 +4,7 @@
 use smallvec::{SmallVec, smallvec};
 
 use super::node::Side;
+use super::scan::Greatest;
 use super::search::Search;
 use super::stump::Index;
 use crate::budget::Stop;
@@ -45,16 +46,14 @@ impl<I: Index> Search<'_, I> {
             let cases: u64 = if relaxed { 0 } else { members().map(cases_of).sum() };
             let enough = |left: u64| relaxed || left >= ground.min_leaf && cases - left >= ground.min_leaf;
             let (mut left, mut right): (SmallVec<[i64; 8]>, _) = (smallvec![0; ground.n_classes], all.clone());
-            // The greatest mass on either side, that on the right unless some of it has gone.
-            let (mut most_left, mut most_right, mut gone) = (0, most(&all), false);
+            let (mut most_left, mut most_right, mut looks) = (0, Greatest::of(&all), 0);
             let (ranks, mut cases_left, mut last) = (&ground.columns[column].ranks[..], 0, None::<I>);
             for instance in members() {
                 let rank = ranks[instance.get()];
                 if let Some(last) = last.filter(|&last| last != rank && ground.offers(column, last.get())) {
-                    if std::mem::take(&mut gone) {
-                        most_right = most(&right);
-                    }
-                    let cost = ground.penalty + mass - most_left - most_right;
+                    let (greatest, looked) = most_right.get(&right);
+                    looks += usize::from(looked);
+                    let cost = ground.penalty + mass - most_left - greatest;
                     if cost < best.0 && enough(cases_left) {
                         best = (cost, Some((column, last.get())));
                         if cost <= least {
@@ -65,11 +64,12 @@ impl<I: Index> Search<'_, I> {
                 let (class, mass) = (usize::from(ground.classes[instance.get()]), ground.mass(instance.get()));
                 left[class] += mass;
                 most_left = most_left.max(left[class]);
-                gone |= right[class] == most_right;
+                most_right.fell(right[class], right[class] - mass);
                 right[class] -= mass;
                 cases_left += cases_of(instance);
                 last = Some(rank);
             }
+            self.ticker.tick((2 + looks) * ground.n_classes)?;
         }
         Ok(best)
     }

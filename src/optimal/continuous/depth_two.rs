@@ -3,11 +3,14 @@
 //! Each column and pair of classes is an *entry*: a stump on that column with these labels. Entries have bounds, which hold
 //! for all cuts of an interval by the argument of nested sets, and are looked at by ascending bound until no other can be
 //! better than the best. With more than two classes an entry's stump also costs no less than the mass of all other classes.
+//! Where classes are too many for pairs, each column is an entry, and a stump has any two labels.
 
 use super::ground::Ground;
 use super::interval::Bounds;
 use super::node::{Nodes, Side};
-use super::stump::{Index, Sides};
+use super::room::Room;
+use super::scan::Scan;
+use super::stump::{Index, Sides, make_room};
 use crate::budget::{Stop, Ticker};
 use crate::simd::Isa;
 
@@ -24,6 +27,8 @@ pub(super) struct Branch {
     pub(super) mass: i64,
     /// The cost of a leaf.
     pub(super) leaf: i64,
+    /// No two labels cost less.
+    two_labels: i64,
     /// Bounds of entries.
     bounds: Bounds,
     /// For each bound, what the entry's stump was found to cost, or a better bound, or [`UNKNOWN`].
@@ -38,8 +43,13 @@ impl Branch {
     pub(super) fn set(&mut self, classes: &[i64]) {
         self.classes.clear();
         self.classes.extend_from_slice(classes);
-        self.mass = classes.iter().sum();
-        self.leaf = self.mass - classes.iter().max().copied().unwrap_or(0);
+        let (mut sum, mut most, mut second) = (0, 0, 0);
+        for &mass in classes {
+            sum += mass;
+            second = second.max(mass.min(most));
+            most = most.max(mass);
+        }
+        (self.mass, self.leaf, self.two_labels) = (sum, sum - most, sum - most - second);
     }
 
     fn start(&mut self, bounds: Bounds, penalty: i64) {
@@ -63,8 +73,11 @@ impl Branch {
 }
 
 /// The bounds of a search of depth two, and room to find better ones.
-pub(super) struct Stumps {
+pub(super) struct Stumps<I> {
     bounds: Vec<Bound>,
+    /// There may be so many, and those of nothing known.
+    most: usize,
+    scan: Scan<I>,
     /// Where an entry stands among the bounds of the right branch.
     place_of: Vec<u32>,
     changed: Vec<Bound>,
@@ -73,10 +86,12 @@ pub(super) struct Stumps {
     pub(super) isa: Isa,
 }
 
-impl Stumps {
-    pub(super) fn new(n_entries: usize, isa: Isa) -> Self {
+impl<I: Index> Stumps<I> {
+    pub(super) fn new(n_entries: usize, isa: Isa, room: &Room) -> Self {
         Stumps {
             bounds: (0..n_entries as u32).map(|entry| (0, entry)).collect(),
+            most: n_entries + room.bounds,
+            scan: Scan::default(),
             place_of: vec![u32::MAX; n_entries],
             changed: Vec::new(),
             branches: Default::default(),
@@ -96,7 +111,7 @@ impl Stumps {
     }
 
     /// Finds the best stump of the branches that are wanted, given their bounds; see [`Branch`].
-    pub(super) fn evaluate<I: Index>(
+    pub(super) fn evaluate(
         &mut self,
         nodes: &mut Nodes<I>,
         level: usize,
@@ -111,6 +126,7 @@ impl Stumps {
         }
         let right_bounds = &self.bounds[right.bounds.start..][..right.bounds.length];
         (0..).zip(right_bounds).for_each(|(place, &(_, entry))| self.place_of[entry as usize] = place);
+        ticker.tick(left.bounds.length + right.bounds.length)?;
         for place in 0..left.bounds.length {
             let (bound, entry) = self.bounds[left.bounds.start + place];
             if bound >= left.best {
@@ -124,15 +140,26 @@ impl Stumps {
                 (bound < right.best).then(|| worth(ground, right, entry, bound, other as usize)).flatten()
             });
             let totals_right = totals_right.flatten();
-            let sides = if totals_right.is_some() { Sides::Both } else { Sides::Left };
-            let (list, along) = nodes.along(level, side.column, entry as usize);
-            let [of_left, of_right] = list.steps.extremes(self.isa, along, side.cut, sides);
-            let scanned = along.len();
-            self.scans += scanned as u64;
-            ticker.tick(scanned / 8 + nodes.work())?;
-            left.take(place, entry, left.mass - totals.best(of_left.greatest, of_left.least));
-            if let Some(totals) = totals_right {
-                right.take(other as usize, entry, right.mass - totals.best(of_right.greatest, of_right.least));
+            let costs = if ground.by_pairs() {
+                let sides = if totals_right.is_some() { Sides::Both } else { Sides::Left };
+                let (list, along) = nodes.along(level, side.column, entry as usize);
+                let [of_left, of_right] = list.steps.extremes(self.isa, along, side.cut, sides);
+                let scanned = along.len();
+                self.scans += scanned as u64;
+                ticker.tick(scanned / 8 + nodes.work())?;
+                let on_right = totals_right.as_ref().map_or(0, |totals| totals.best(of_right.greatest, of_right.least));
+                [left.mass - totals.best(of_left.greatest, of_left.least), right.mass - on_right]
+            } else {
+                nodes.order(level, entry as usize);
+                let branches = [Some(&*left), totals_right.is_some().then_some(&*right)];
+                let (costs, work) = self.scan.costs(nodes, level, side, entry as usize, branches);
+                self.scans += nodes.at(level).n as u64;
+                ticker.tick(work + nodes.work())?;
+                costs
+            };
+            left.take(place, entry, costs[0]);
+            if totals_right.is_some() {
+                right.take(other as usize, entry, costs[1]);
             }
         }
         for (place, &(bound, entry)) in right_bounds.iter().enumerate() {
@@ -143,19 +170,29 @@ impl Stumps {
                 continue;
             }
             let Some(totals) = worth(ground, right, entry, bound, place) else { continue };
-            let (list, along) = nodes.along(level, side.column, entry as usize);
-            let [_, of_right] = list.steps.extremes(self.isa, along, side.cut, Sides::Right);
-            let scanned = along.len();
-            self.scans += scanned as u64;
-            ticker.tick(scanned / 8 + nodes.work())?;
-            right.take(place, entry, right.mass - totals.best(of_right.greatest, of_right.least));
+            let cost = if ground.by_pairs() {
+                let (list, along) = nodes.along(level, side.column, entry as usize);
+                let [_, of_right] = list.steps.extremes(self.isa, along, side.cut, Sides::Right);
+                let scanned = along.len();
+                self.scans += scanned as u64;
+                ticker.tick(scanned / 8 + nodes.work())?;
+                right.mass - totals.best(of_right.greatest, of_right.least)
+            } else {
+                nodes.order(level, entry as usize);
+                let (costs, work) = self.scan.costs(nodes, level, side, entry as usize, [None, Some(&*right)]);
+                self.scans += nodes.at(level).n as u64;
+                ticker.tick(work + nodes.work())?;
+                costs[1]
+            };
+            right.take(place, entry, cost);
         }
         right_bounds.iter().for_each(|&(_, entry)| self.place_of[entry as usize] = u32::MAX);
         Ok(())
     }
 
-    /// The first column with a stump of this cost on one side of a cut, whose masses are set.
-    pub(super) fn first_column<I: Index>(
+    /// The first column with a stump of this cost on one side of a cut, whose masses are set. `None` if it has to be looked
+    /// for column by column.
+    pub(super) fn first_column(
         &mut self,
         nodes: &mut Nodes<I>,
         level: usize,
@@ -164,6 +201,9 @@ impl Stumps {
         ticker: &mut Ticker,
     ) -> Result<Option<usize>, Stop> {
         let ground = nodes.ground;
+        if !ground.by_pairs() {
+            return Ok(None);
+        }
         let branch = &mut self.branches[usize::from(side.right)];
         branch.start(Bounds::default(), ground.penalty);
         // What is no better than this is not looked at.
@@ -178,7 +218,7 @@ impl Stumps {
             self.scans += scanned as u64;
             ticker.tick(scanned / 8 + nodes.work())?;
             if branch.mass - totals.best(extremes.greatest, extremes.least) < branch.best {
-                return Ok(Some(entry as usize / ground.pairs.len()));
+                return Ok(Some(entry as usize / ground.per_column));
             }
         }
         Ok(None)
@@ -188,6 +228,12 @@ impl Stumps {
     /// the cap allows. At these cuts a branch has lost instances of at most this mass.
     pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {
         let Branch { bounds: old, found, .. } = &self.branches[branch];
+        let (old, start) = (*old, self.bounds.len());
+        if start + old.length > self.most {
+            // What holds for all cuts of an interval holds for a part of them.
+            return old;
+        }
+        make_room(&mut self.bounds, start + old.length, self.most);
         self.changed.clear();
         let old_bounds = old.start..old.start + old.length;
         for (&(bound, entry), &found) in self.bounds[old_bounds.clone()].iter().zip(found) {
@@ -197,7 +243,6 @@ impl Stumps {
             }
         }
         self.changed.sort_unstable();
-        let start = self.bounds.len();
         let mut changed = self.changed.iter().copied().peekable();
         for (place, _) in old_bounds.zip(found).filter(|&(_, &found)| found == UNKNOWN) {
             let kept = self.bounds[place];
@@ -225,10 +270,18 @@ impl Totals {
 }
 
 /// The totals of an entry, if its stump may be better than the best; else notes the bound that says it is not.
+#[inline(always)]
 fn worth<I: Index>(ground: &Ground<I>, branch: &mut Branch, entry: u32, bound: i64, place: usize) -> Option<Totals> {
-    let (a, b) = ground.pairs[entry as usize % ground.pairs.len()];
-    let totals = Totals(branch.classes[a as usize], branch.classes[b as usize]);
-    let bound = bound.max(branch.mass - totals.0 - totals.1);
+    let (totals, least) = match ground.by_pairs() {
+        true => {
+            let (a, b) = ground.pairs[entry as usize % ground.pairs.len()];
+            let totals = Totals(branch.classes[a as usize], branch.classes[b as usize]);
+            let least = branch.mass - totals.0 - totals.1;
+            (totals, least)
+        }
+        false => (Totals(0, 0), branch.two_labels),
+    };
+    let bound = bound.max(least);
     if bound >= branch.best {
         branch.found[place] = bound;
         return None;

@@ -1,10 +1,11 @@
 //! The search's view of the data: instances of one class and one mass, ranked and ordered by each column.
 
 use super::super::Run;
-use super::stump::Index;
-use crate::budget::{Stop, Ticker};
+use super::super::masses::{ClassMasses, class_masses};
+use super::stump::{Index, part_length};
+use crate::budget::{Reserved, Stop, Ticker};
 use crate::data::RankedTable;
-use crate::data::binary::{ClassMasses, class_masses};
+use crate::simd::Step;
 
 /// A column of ranks.
 pub(super) struct Column<I> {
@@ -39,7 +40,7 @@ pub(super) const GROUP: usize = 4;
 ///
 /// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
 /// looked up then.
-pub(super) struct Ground<I> {
+pub(super) struct Ground<'b, I> {
     pub(super) columns: Vec<Column<I>>,
     /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
     pub(super) groups: Vec<Vec<[I; GROUP]>>,
@@ -54,35 +55,43 @@ pub(super) struct Ground<I> {
     /// How many cases an instance stands for; empty where that does not matter.
     pub(super) cases: Vec<u64>,
     /// The pairs of classes, and for each column and pair whether instances of both have equal ranks, or ranks between
-    /// which there is no test.
+    /// which there is no test. Both empty where stumps are not looked for by pairs of classes.
     pub(super) pairs: Vec<(u32, u32)>,
     pub(super) mixed: Vec<bool>,
+    /// How many entries a column has: one per pair, or one for all classes.
+    pub(super) per_column: usize,
     pub(super) min_leaf: u64,
     pub(super) penalty: i64,
     /// What all trees cost besides.
     pub(super) constant: u64,
+    charged: Reserved<'b>,
 }
 
-impl<I: Index> Ground<I> {
+impl<'b, I: Index> Ground<'b, I> {
     /// Complexity: O(patterns x columns + patterns x classes).
     pub(super) fn new(
         run: &Run,
         table: &RankedTable,
         masses_of: &ClassMasses,
-        ticker: &mut Ticker,
+        ticker: &mut Ticker<'b>,
     ) -> Result<Self, Stop> {
         let (data, min_leaf) = (run.data, run.params.constraints.min_leaf);
-        let counts_of =
-            (min_leaf > 1).then(|| class_masses(data, &table.pattern_of, table.n_patterns, |row| data.count(row)));
+        // An instance per entry of a pattern, or a quarter more; lists of them grow by doubling, and are copied.
+        let most = masses_of.n_entries() as u64 * 5 / 4 + 1;
+        let of_instance = (size_of::<u16>() + size_of::<i64>() + size_of::<u64>()) as u64;
+        let mut charged = ticker.budget().reserve(most * of_instance)?;
+        let passing = ticker.budget().reserve(most * (2 * of_instance + 3 * size_of::<usize>() as u64))?;
+        let counts_of = match min_leaf > 1 {
+            true => Some(class_masses(data, &table.pattern_of, table.n_patterns, |row| data.count(row), ticker)?),
+            false => None,
+        };
         let n_labels = data.schema().labels().map_or(0, |labels| labels.len());
         let mut code_of = vec![None; n_labels];
         (0..table.n_patterns).flat_map(|pattern| masses_of.of(pattern)).for_each(|&(class, _)| {
             code_of[class as usize] = Some(0);
         });
         let n_classes = code_of.iter().flatten().count();
-        // Pairs of classes are few enough to be listed, and classes to be numbered, before they are.
-        let n_pairs = n_classes as u64 * n_classes.saturating_sub(1) as u64 / 2;
-        if n_classes > usize::from(u16::MAX) || n_pairs * (8 + table.columns.len() as u64) > ticker.memory_limit() / 2 {
+        if n_classes > usize::from(u16::MAX) {
             return Err(Stop::Memory);
         }
         code_of.iter_mut().flatten().zip(0..).for_each(|(code, place)| *code = place);
@@ -109,6 +118,7 @@ impl<I: Index> Ground<I> {
                 classes.push(0);
                 masses.push(0);
             }
+            ticker.tick(10 + 4 * all.len())?;
         }
         let (all, many) = (masses.len() as i64, masses.iter().map(|&mass| mass.max(1)).sum::<i64>());
         if cases.is_empty() && many > all && many < all + all / 4 && masses.iter().all(|&mass| mass > 0) {
@@ -118,8 +128,12 @@ impl<I: Index> Ground<I> {
             classes = of.iter().map(|&of| classes[of]).collect();
             masses = vec![1; of.len()];
         }
+        drop(passing);
         ticker.tick(20 * patterns.len())?;
         let n = patterns.len();
+        // Ranks and order of each column, and ranks side by side.
+        let cells = (n as u64 + 1) * (2 * table.columns.len() + GROUP * table.columns.len().div_ceil(GROUP)) as u64;
+        charged.grow(cells * size_of::<I>() as u64)?;
         // The instance that fills up lanes.
         classes.push(0);
         let mut first_test = 0;
@@ -128,6 +142,7 @@ impl<I: Index> Ground<I> {
         for column in &table.columns {
             let mut ranks: Vec<I> = patterns.iter().map(|&pattern| I::of(column.ranks[pattern] as usize)).collect();
             places.clear();
+            charged.grow(4 * (column.n_ranks + 1).saturating_sub(places.capacity()) as u64)?;
             places.resize(column.n_ranks + 1, 0);
             ranks.iter().for_each(|rank| places[rank.get() + 1] += 1);
             (1..places.len()).for_each(|rank| places[rank] += places[rank - 1]);
@@ -151,11 +166,12 @@ impl<I: Index> Ground<I> {
             }
             group
         };
-        let groups = columns.chunks(GROUP).map(side_by_side).collect();
-        ticker.tick(4 * n * columns.len())?;
-        let pairs: Vec<(u32, u32)> =
-            (0..n_classes as u32).flat_map(|a| (a + 1..n_classes as u32).map(move |b| (a, b))).collect();
-        let mut ground = Ground {
+        let mut groups = Vec::with_capacity(columns.len().div_ceil(GROUP));
+        for columns in columns.chunks(GROUP) {
+            groups.push(side_by_side(columns));
+            ticker.tick(4 * n * columns.len())?;
+        }
+        Ok(Ground {
             columns,
             groups,
             n,
@@ -164,18 +180,53 @@ impl<I: Index> Ground<I> {
             unit: masses.iter().all(|&mass| mass == 1),
             masses: [masses, vec![0]].concat(),
             cases,
-            pairs,
+            pairs: Vec::new(),
             mixed: Vec::new(),
+            per_column: 1,
             min_leaf,
             penalty: run.units.node_penalty as i64,
             constant,
-        };
-        for column in 0..ground.columns.len() {
-            let mixed = ground.mixed_pairs(column);
-            ground.mixed.extend(mixed);
-            ticker.tick(4 * n)?;
+            charged,
+        })
+    }
+
+    /// Bytes that a step of a list takes at most.
+    pub(super) fn step_bytes(&self) -> usize {
+        let all = if self.unit { part_length(self.n) as i64 } else { self.masses.iter().sum() };
+        match all {
+            all if all <= <i16 as Step>::MOST => 2,
+            all if all <= <i32 as Step>::MOST => 4,
+            _ => 8,
         }
-        Ok(ground)
+    }
+
+    /// How many pairs of classes there are.
+    pub(super) fn n_pairs(&self) -> usize {
+        self.n_classes * self.n_classes.saturating_sub(1) / 2
+    }
+
+    /// From now on stumps are looked for by pairs of classes. O(columns x (instances + pairs)).
+    pub(super) fn pair_classes(&mut self, ticker: &mut Ticker) -> Result<(), Stop> {
+        let n_pairs = self.n_pairs();
+        self.charged.grow((n_pairs * (8 + self.columns.len())) as u64)?;
+        self.per_column = n_pairs;
+        let n_classes = self.n_classes as u32;
+        self.pairs.reserve_exact(n_pairs);
+        self.pairs.extend((0..n_classes).flat_map(|a| (a + 1..n_classes).map(move |b| (a, b))));
+        self.mixed = vec![false; n_pairs * self.columns.len()];
+        for column in 0..self.columns.len() {
+            let mut mixed = std::mem::take(&mut self.mixed);
+            let found = self.mix_pairs(column, &mut mixed[column * n_pairs..][..n_pairs], ticker);
+            self.mixed = mixed;
+            found?;
+        }
+        Ok(())
+    }
+
+    /// Whether stumps are looked for by pairs of classes.
+    #[inline(always)]
+    pub(super) fn by_pairs(&self) -> bool {
+        !self.pairs.is_empty()
     }
 
     /// The mass of an instance.
@@ -219,32 +270,34 @@ impl<I: Index> Ground<I> {
     }
 
     /// For each pair of classes, whether instances of both have equal ranks, or ranks between which there is no test.
-    fn mixed_pairs(&self, column: usize) -> Vec<bool> {
+    fn mix_pairs(&self, column: usize, mixed: &mut [bool], ticker: &mut Ticker) -> Result<(), Stop> {
         let of = &self.columns[column];
-        let mut mixed = vec![false; self.pairs.len()];
         let mut left = mixed.len();
         let rank = |instance: I| of.ranks[instance.get()].get();
         // Ranks beyond the last test are one.
         let joined = |&a: &I, &b: &I| rank(a).min(of.n_cuts) == rank(b).min(of.n_cuts);
         let class = |instance: I| u32::from(self.classes[instance.get()]);
         let mut seen: Vec<u32> = Vec::new();
-        for run in of.order.chunk_by(joined).filter(|run| run.len() > 1) {
+        let mut is_seen = vec![false; self.n_classes];
+        for run in of.order.chunk_by(joined) {
+            ticker.tick(4 * run.len())?;
             seen.clear();
-            seen.push(class(run[0]));
-            for class in run[1..].iter().map(|&instance| class(instance)) {
-                if seen.contains(&class) {
+            for class in run.iter().map(|&instance| class(instance)) {
+                if std::mem::replace(&mut is_seen[class as usize], true) {
                     continue;
                 }
                 for &other in &seen {
                     left -= usize::from(!std::mem::replace(&mut mixed[self.pair(class, other)], true));
                 }
+                ticker.tick(2 * seen.len())?;
                 seen.push(class);
             }
+            seen.iter().for_each(|&class| is_seen[class as usize] = false);
             if left == 0 {
                 break;
             }
         }
-        mixed
+        Ok(())
     }
 
     /// The number of a pair of two classes.
@@ -253,8 +306,8 @@ impl<I: Index> Ground<I> {
         a * (2 * self.n_classes - a - 1) / 2 + b - a - 1
     }
 
-    /// How many (column, pair of classes) there are.
+    /// How many (column, pair of classes) there are, or columns.
     pub(super) fn n_entries(&self) -> usize {
-        self.columns.len() * self.pairs.len()
+        self.columns.len() * self.per_column
     }
 }

@@ -47,6 +47,8 @@ pub(super) struct Interval {
 }
 
 impl Interval {
+    pub(super) const BYTES: u64 = size_of::<Interval>() as u64;
+
     fn key(&self) -> (i64, usize, usize) {
         (self.lower, self.column, self.first)
     }

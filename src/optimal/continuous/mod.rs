@@ -2,9 +2,9 @@
 //!
 //! `ground` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
 //! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals, `start` a first
-//! tree; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump`, and `depth_one` the
-//! cuts of those that are in a tree. `root` shares the root out among threads, and `canonical` finds the tree that users
-//! get.
+//! tree; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
+//! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `root` shares the root out among threads,
+//! `canonical` finds the tree that users get, and `room` says what may be kept.
 //!
 //! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
 //! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
@@ -19,7 +19,9 @@ mod depth_two;
 mod ground;
 mod interval;
 mod node;
+mod room;
 mod root;
+mod scan;
 mod search;
 mod start;
 mod stump;
@@ -27,14 +29,15 @@ mod stump;
 use std::collections::BTreeMap;
 
 use super::anytime::{Anytime, Incumbent};
+use super::masses::{ClassMasses, class_masses};
 use super::{Rank, Run};
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 use crate::data::RankedTable;
-use crate::data::binary::{ClassMasses, class_masses};
 use crate::simd::Isa;
 use crate::threads;
 use ground::Ground;
+use room::Plan;
 use root::Root;
 use search::{Ask, Search};
 use stump::Index;
@@ -42,40 +45,42 @@ use stump::Index;
 /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
 pub(super) fn search(
     run: &Run,
-    table: &RankedTable,
+    table: &mut RankedTable,
     stats: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
-    let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, |row| run.units.mass(run.data, row));
+    let mut ticker = Ticker::new(run.budget);
+    let mass = |row| run.units.mass(run.data, row);
+    let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, mass, &mut ticker)?;
     // As units they may be a quarter more.
     let n = masses.n_entries();
     match n + n / 4 < u16::MOST {
-        true => with_index::<u16>(run, table, &masses, stats),
-        false => with_index::<u32>(run, table, &masses, stats),
+        true => with_index::<u16>(run, table, masses, stats, &mut ticker),
+        false => with_index::<u32>(run, table, masses, stats, &mut ticker),
     }
 }
 
-fn with_index<I: Index>(
-    run: &Run,
-    table: &RankedTable,
-    masses: &ClassMasses,
+fn with_index<'b, I: Index>(
+    run: &Run<'b>,
+    table: &mut RankedTable,
+    masses: ClassMasses<'b>,
     stats: &mut BTreeMap<&'static str, u64>,
+    ticker: &mut Ticker<'b>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let constraints = &run.params.constraints;
     let limits = usable(constraints.max_depth, constraints.max_nodes);
-    let mut ticker = Ticker::new(run.budget);
-    let ground: Ground<I> = Ground::new(run, table, masses, &mut ticker)?;
+    let mut ground: Ground<I> = Ground::new(run, table, &masses, ticker)?;
+    drop(masses);
+    // The ground has them in its own way.
+    table.columns.iter_mut().for_each(|column| column.ranks = Vec::new());
     let isa = if run.params.params.switches.baseline { Isa::all()[0] } else { Isa::best() };
-    // Half of the memory is for what has to be there, at the cost of threads; half for what can be made again.
-    let most = run.budget.memory_limit() / 2;
-    let fitting = (most / Search::bytes(&ground, limits.0).max(1)) as usize;
-    if fitting == 0 {
-        return Err(Stop::Memory);
+    let most_threads = if limits.0 > 2 { run.threads } else { 1 };
+    let Plan { by_pairs, threads, room, charged: _charged } = Plan::new(&ground, limits.0, most_threads, run.budget)?;
+    if by_pairs {
+        ground.pair_classes(ticker)?;
     }
-    let threads = if limits.0 > 2 { run.threads.min(fitting) } else { 1 };
     threads::with_pool(threads, |threads| {
-        let bytes = most / (threads as u64 * u64::from(limits.0.max(1)));
         let mut workers: Vec<Search<I>> =
-            (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, bytes)).collect();
+            (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, room)).collect();
         let leaf = workers[0].nodes.at(0).leaf();
         let anytime = Anytime::new(leaf as u64 + ground.constant, ground.constant, run.units, run.board, run.budget);
         let whole = Whole { anytime: &anytime, limits, rank: run.params.params.rank };
@@ -96,7 +101,7 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    fn search<I: Index>(&self, ground: &Ground<I>, workers: &mut [Search<I>]) -> Result<(), Stop> {
+    fn search<'g, I: Index>(&self, ground: &'g Ground<'g, I>, workers: &mut [Search<'g, I>]) -> Result<(), Stop> {
         workers[0].budget.check()?;
         let ((depth, nodes), constant) = (self.limits, ground.constant);
         let relaxed = ground.min_leaf <= 1;

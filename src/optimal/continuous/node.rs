@@ -3,8 +3,10 @@
 
 use super::arena::{Arena, Place};
 use super::ground::{GROUP, Ground};
-use super::stump::{Index, Steps, lay, part_length};
+use super::room::{Kept, Room};
+use super::stump::{Index, Steps, lay, make_room, part_length};
 use crate::bits;
+use crate::simd::LANES;
 
 /// The side of a cut that a node has of its parent.
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +50,7 @@ pub(super) struct Opened<I> {
     pub(super) mass: Vec<i64>,
     /// And how many cases they are; empty where that does not matter.
     cases: Vec<u64>,
-    /// Masses of classes among the first 0, [`Opened::EVERY`], ... instances.
+    /// Masses of classes among the first 0, [`Opened::every`], ... instances.
     classes: Vec<i64>,
     /// The last cut that is a test.
     pub(super) last: usize,
@@ -61,7 +63,10 @@ impl<I> Default for Opened<I> {
 }
 
 impl<I> Opened<I> {
-    const EVERY: usize = 16;
+    /// How far the places are apart before which masses of classes are summed up: the more classes, the farther.
+    pub(super) fn every(n_classes: usize) -> usize {
+        16.max(n_classes / 4)
+    }
 
     /// The first and the last cut with so many cases on either side.
     pub(super) fn admissible(&self, cases: u64) -> (usize, usize) {
@@ -79,6 +84,13 @@ pub(super) struct List<I> {
     pub(super) steps: Steps,
 }
 
+/// Where the ranks of a group of columns are.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    place: Place,
+    group: u32,
+}
+
 /// A node, in memory that serves one node after the other at the same depth.
 pub(super) struct Node<I> {
     pub(super) n: usize,
@@ -92,16 +104,19 @@ pub(super) struct Node<I> {
     lists: Vec<Lazy<List<I>>>,
     /// Where in the order of a column the instances of each class stand: a bit per place, class after class.
     by_class: Vec<Lazy<Vec<u64>>>,
-    /// Ranks of columns along lists, and where those of a group of columns along a list are.
+    /// The columns that have an order, and those that are open: where not all can be kept, others take their place.
+    with_order: Kept,
+    with_opened: Kept,
+    /// Ranks of columns along lists, and where those of a group of columns along a list are: of as many groups at a time
+    /// as there are slots.
     along: Arena<I>,
-    along_at: Vec<Lazy<Place>>,
+    along_at: Vec<Lazy<Slot>>,
     along_epoch: u64,
     scratch: Vec<I>,
 }
 
 impl<I: Index> Node<I> {
-    /// `most_along`: about as many ranks are kept along lists before all are forgotten.
-    pub(super) fn new(most_along: usize) -> Self {
+    fn new(room: &Room) -> Self {
         Node {
             n: 0,
             mass: 0,
@@ -112,7 +127,9 @@ impl<I: Index> Node<I> {
             opened: vec![],
             lists: vec![],
             by_class: vec![],
-            along: Arena::new(most_along),
+            with_order: Kept::new(room.orders),
+            with_opened: Kept::new(room.opened),
+            along: Arena::new(room.along),
             along_at: vec![],
             along_epoch: 0,
             scratch: vec![],
@@ -127,17 +144,19 @@ impl<I: Index> Node<I> {
 
 /// The nodes on the path of a search: each is a side of a cut of the one before.
 pub(super) struct Nodes<'g, I> {
-    pub(super) ground: &'g Ground<I>,
+    pub(super) ground: &'g Ground<'g, I>,
     nodes: Vec<Node<I>>,
     epoch: u64,
+    /// How many groups of columns have ranks along a list at a time.
+    slots: usize,
     /// Nanoseconds, about, spent on views since the last look.
     work: usize,
 }
 
 impl<'g, I: Index> Nodes<'g, I> {
     /// Of so many levels, the first being that of all instances.
-    pub(super) fn new(ground: &'g Ground<I>, levels: usize, most_along: usize) -> Self {
-        let mut nodes: Vec<Node<I>> = (0..levels).map(|_| Node::new(most_along)).collect();
+    pub(super) fn new(ground: &'g Ground<'g, I>, levels: usize, room: &Room) -> Self {
+        let mut nodes: Vec<Node<I>> = (0..levels).map(|_| Node::new(room)).collect();
         let root = &mut nodes[0];
         root.n = ground.n;
         root.classes = vec![0; ground.n_classes];
@@ -149,7 +168,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         nodes[0].epoch = 1;
         nodes[0].along_epoch = 1;
-        Nodes { ground, nodes, epoch: 1, work: 0 }
+        Nodes { ground, nodes, epoch: 1, slots: room.slots, work: 0 }
     }
 
     /// What was spent on views since the last call, in units of a ticker.
@@ -192,7 +211,14 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         self.order(level - 1, column);
         self.work += 2 * self.nodes[level - 1].n;
-        let mut order = std::mem::take(&mut self.nodes[level].orders[column].value);
+        let node = &mut self.nodes[level];
+        let mut order = std::mem::take(&mut node.orders[column].value);
+        if order.capacity() == 0
+            && let Some(other) = node.with_order.admit(column)
+        {
+            order = std::mem::take(&mut node.orders[other]).value;
+        }
+        make_room(&mut order, node.n + 1, self.ground.n + 1);
         let (parent, node) = (self.ordered(level - 1, column), &self.nodes[level]);
         let (side, ranks) = (node.side, &self.ground.columns[node.side.column].ranks[..]);
         // Each is written, and kept by moving on: which are kept cannot be foreseen.
@@ -222,11 +248,22 @@ impl<'g, I: Index> Nodes<'g, I> {
         }
         self.order(level, column);
         self.work += 5 * self.nodes[level].n;
-        let mut opened = std::mem::take(&mut self.nodes[level].opened[column].value);
+        let node = &mut self.nodes[level];
+        let mut opened = std::mem::take(&mut node.opened[column].value);
+        if opened.ranks.capacity() == 0
+            && let Some(other) = node.with_opened.admit(column)
+        {
+            opened = std::mem::take(&mut node.opened[other]).value;
+        }
         let Opened { ranks, before, mass, cases, classes, last } = &mut opened;
         let ground = self.ground;
         let of = &ground.columns[column].ranks[..];
         let order = self.ordered(level, column);
+        let every = Opened::<I>::every(ground.n_classes);
+        let blocks = |n: usize| n.div_ceil(every) * ground.n_classes;
+        make_room(ranks, order.len(), ground.n);
+        make_room(before, order.len() + 1, ground.n + 1);
+        make_room(classes, blocks(order.len()), blocks(ground.n));
         // Each rank is written at its place, again and again while it is the same: when it changes cannot be foreseen.
         ranks.resize(order.len(), I::of(0));
         before.resize(order.len() + 1, 0);
@@ -242,6 +279,10 @@ impl<'g, I: Index> Nodes<'g, I> {
         before.truncate(place + 2);
         mass.clear();
         cases.clear();
+        make_room(mass, before.len(), ground.n + 1);
+        if !ground.cases.is_empty() {
+            make_room(cases, before.len(), ground.n + 1);
+        }
         if ground.unit {
             mass.extend(before.iter().map(|&before| i64::from(before)));
         } else {
@@ -250,7 +291,7 @@ impl<'g, I: Index> Nodes<'g, I> {
         if !ground.cases.is_empty() {
             sums_before(before, cases, |place| ground.cases[order[place].get()]);
         }
-        ground.class_sums(order, Opened::<I>::EVERY, classes);
+        ground.class_sums(order, every, classes);
         let n = ranks.len();
         *last = n.saturating_sub(1);
         if n > 1 && !ground.offers(column, ranks[n - 2].get()) {
@@ -260,14 +301,18 @@ impl<'g, I: Index> Nodes<'g, I> {
     }
 
     /// The mass of each class to the left of a cut of an open column.
-    pub(super) fn classes_left(&self, level: usize, column: usize, cut: usize, classes: &mut Vec<i64>) {
+    pub(super) fn classes_left(&mut self, level: usize, column: usize, cut: usize, classes: &mut Vec<i64>) {
+        self.order(level, column);
         let opened = self.opened(level, column);
         let (place, n) = (opened.before[cut] as usize, self.ground.n_classes);
+        let every = Opened::<I>::every(n);
+        self.work += 2 * (n + every);
+        let opened = self.opened(level, column);
         // The last whole block may not have begun.
-        let block = (place / Opened::<I>::EVERY).min(opened.classes.len() / n - 1);
+        let block = (place / every).min(opened.classes.len() / n - 1);
         classes.clear();
         classes.extend_from_slice(&opened.classes[block * n..(block + 1) * n]);
-        for &instance in &self.ordered(level, column)[block * Opened::<I>::EVERY..place] {
+        for &instance in &self.ordered(level, column)[block * every..place] {
             classes[usize::from(self.ground.classes[instance.get()])] += self.ground.mass(instance.get());
         }
     }
@@ -275,7 +320,7 @@ impl<'g, I: Index> Nodes<'g, I> {
     /// A list of an entry (column and pair of classes). O(instances), once per node.
     fn lay(&mut self, level: usize, entry: usize) {
         let ground = self.ground;
-        let (epoch, n_pairs) = (self.nodes[level].epoch, ground.pairs.len());
+        let (epoch, n_pairs) = (self.nodes[level].epoch, ground.per_column);
         if self.nodes[level].lists.is_empty() {
             self.nodes[level].lists.resize_with(ground.n_entries(), Default::default);
             self.nodes[level].by_class.resize_with(ground.columns.len(), Default::default);
@@ -314,6 +359,10 @@ impl<'g, I: Index> Nodes<'g, I> {
                 members.chunks(length).map(mass).max().unwrap_or(0)
             }
         };
+        // Some more than is needed: lists of a pair at one depth differ in length.
+        let laid = length * LANES;
+        list.rows.clear();
+        make_room(&mut list.rows, laid, laid + laid / 4);
         lay(&mut list.rows, n, |place| members[place], I::of(ground.n));
         let step = |place: usize| {
             let instance = members[place].get();
@@ -352,12 +401,13 @@ impl<'g, I: Index> Nodes<'g, I> {
         let (ground, n_entries) = (self.ground, self.ground.n_entries());
         let node = &mut self.nodes[level];
         if node.along_at.is_empty() {
-            node.along_at.resize_with(ground.groups.len() * n_entries, Default::default);
+            node.along_at.resize_with(self.slots * n_entries, Default::default);
         }
         let (list, group) = (&node.lists[entry].value, column / GROUP);
         let length = list.rows.len();
-        let at = group * n_entries + entry;
-        if node.along_at[at].epoch != node.along_epoch {
+        let slot = if group < self.slots { group } else { group % self.slots };
+        let at = slot * n_entries + entry;
+        if node.along_at[at].epoch != node.along_epoch || node.along_at[at].value.group != group as u32 {
             let columns = (ground.columns.len() - group * GROUP).min(GROUP);
             if !node.along.may_take(columns * length) {
                 self.epoch += 1;
@@ -366,7 +416,7 @@ impl<'g, I: Index> Nodes<'g, I> {
             }
             self.work += columns * length;
             let place = node.along.take(columns * length);
-            node.along_at[at] = Lazy { epoch: node.along_epoch, value: place };
+            node.along_at[at] = Lazy { epoch: node.along_epoch, value: Slot { place, group: group as u32 } };
             let (ranks, to) = (&ground.groups[group][..], node.along.at_mut(place));
             match columns {
                 1 => look_up::<I, 1>(ranks, &list.rows, to),
@@ -375,7 +425,7 @@ impl<'g, I: Index> Nodes<'g, I> {
                 _ => look_up::<I, GROUP>(ranks, &list.rows, to),
             }
         }
-        let along = &node.along.at(node.along_at[at].value)[column % GROUP * length..][..length];
+        let along = &node.along.at(node.along_at[at].value.place)[column % GROUP * length..][..length];
         (&node.lists[entry].value, along)
     }
 }

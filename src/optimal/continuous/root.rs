@@ -5,23 +5,40 @@ use std::sync::{Condvar, Mutex};
 
 use super::super::anytime::Anytime;
 use super::interval::Interval;
+use super::room::Charge;
 use super::search::{Ask, Best, Search};
 use super::stump::Index;
 use crate::budget::Stop;
 use crate::threads::{held, lock};
 
 /// What workers share.
-struct Shared {
+struct Shared<'b> {
     heap: BinaryHeap<Interval>,
     /// Cuts that were tried and may cost as much as the best tree.
     ties: Vec<Interval>,
+    /// The accounts of both.
+    charges: [Charge<'b>; 2],
     /// The bounds of the intervals being worked on.
     active: Vec<i64>,
     best: i64,
     stop: Option<Stop>,
 }
 
-impl Shared {
+impl Shared<'_> {
+    /// Takes in what is left of an interval, and the cut that was tried if it may tie.
+    fn take(&mut self, halves: impl IntoIterator<Item = Interval>, tie: Option<Interval>) -> Result<(), Stop> {
+        let [of_heap, of_ties] = &mut self.charges;
+        for half in halves {
+            self.heap.reserve_exact(of_heap.more(self.heap.len(), self.heap.capacity())?);
+            self.heap.push(half);
+        }
+        if let Some(tie) = tie {
+            self.ties.reserve_exact(of_ties.more(self.ties.len(), self.ties.capacity())?);
+            self.ties.push(tie);
+        }
+        Ok(())
+    }
+
     /// No tree that was not found yet costs less, or less than the best.
     fn bound(&self) -> i64 {
         let waiting = self.heap.peek().map(|interval| interval.lower);
@@ -30,9 +47,9 @@ impl Shared {
 }
 
 /// Ends the other workers where one panics: they would wait for what it works on. The panic goes on to the caller.
-struct EndsAll<'a>(&'a Mutex<Shared>, &'a Condvar);
+struct EndsAll<'a, 'b>(&'a Mutex<Shared<'b>>, &'a Condvar);
 
-impl Drop for EndsAll<'_> {
+impl Drop for EndsAll<'_, '_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             lock(self.0).stop = Some(Stop::Cancelled);
@@ -53,12 +70,17 @@ pub(super) struct Root<'a> {
 
 impl Root<'_> {
     /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked for.
-    pub(super) fn search<I: Index>(&self, workers: &mut [Search<I>], known: i64) -> Result<(i64, Vec<Interval>), Stop> {
+    pub(super) fn search<'b, I: Index>(
+        &self,
+        workers: &mut [Search<'b, I>],
+        known: i64,
+    ) -> Result<(i64, Vec<Interval>), Stop> {
         let n_shares = Search::<I>::shares(self.ask.depth, self.ask.nodes).len();
         let first = &mut workers[0];
         first.stumps.clear();
         let heap = (0..first.nodes.ground.columns.len()).map(|column| first.whole(column, n_shares)).collect();
-        let shared = Mutex::new(Shared { heap, ties: vec![], active: vec![], best: known, stop: None });
+        let charges = [first.charge(n_shares), first.charge(n_shares)];
+        let shared = Mutex::new(Shared { heap, ties: vec![], charges, active: vec![], best: known, stop: None });
         let wake = Condvar::new();
         // Bounds of entries are kept by the worker that found them: trees of depth two are one worker's.
         match workers {
@@ -74,13 +96,16 @@ impl Root<'_> {
             return Err(stop);
         }
         let cost = shared.best;
+        let heap = std::mem::take(&mut shared.heap);
+        for interval in heap.into_iter().filter(|interval| interval.lower <= cost) {
+            shared.take(None, Some(interval))?;
+        }
         let mut open = std::mem::take(&mut shared.ties);
-        open.extend(shared.heap);
         open.retain(|interval| interval.lower <= cost);
         Ok((cost, open))
     }
 
-    fn work<I: Index>(&self, search: &mut Search<I>, shared: &Mutex<Shared>, wake: &Condvar) {
+    fn work<'b, I: Index>(&self, search: &mut Search<'b, I>, shared: &Mutex<Shared<'b>>, wake: &Condvar) {
         // A better root whose tree was not made yet, and how many cuts were tried since one was.
         let (mut pending, mut since): (Option<Best>, u32) = (None, BETWEEN_TREES);
         let _ends = EndsAll(shared, wake);
@@ -135,9 +160,13 @@ impl Root<'_> {
                     state.stop = Some(stop);
                 }
                 Ok(Some(tried)) => {
-                    state.heap.extend(tried.halves.into_iter().flatten());
                     let may_tie = self.ask.ties && tried.itself.lower <= cost;
-                    state.ties.extend(Some(tried.itself).filter(|_| may_tie));
+                    let tie = Some(tried.itself).filter(|_| may_tie);
+                    if let Err(stop) = state.take(tried.halves.into_iter().flatten(), tie) {
+                        // Nothing that is open may be lost.
+                        state.heap.push(interval);
+                        state.stop = Some(stop);
+                    }
                 }
                 Ok(None) => {}
             }

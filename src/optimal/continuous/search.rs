@@ -9,6 +9,7 @@ use super::depth_two::Stumps;
 use super::ground::Ground;
 use super::interval::{Bounds, Costs, End, Interval, least};
 use super::node::{Nodes, Side};
+use super::room::{Charge, Room};
 use super::stump::Index;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::{shares, usable};
@@ -91,38 +92,29 @@ pub(super) struct Tried {
 /// One worker's search.
 pub(super) struct Search<'g, I> {
     pub(super) nodes: Nodes<'g, I>,
-    pub(super) stumps: Stumps,
+    pub(super) stumps: Stumps<I>,
     pub(super) budget: &'g Budget,
     pub(super) ticker: Ticker<'g>,
     /// Room for the masses of classes on the left of a cut.
     pub(super) classes: Vec<i64>,
     pub(super) tried: u64,
+    room: Room,
 }
 
 impl<'g, I: Index> Search<'g, I> {
-    /// Bytes that a search of this depth holds at once, at least.
-    pub(super) fn bytes(ground: &Ground<I>, depth: u32) -> u64 {
-        let (columns, others) = (ground.columns.len() as u64, ground.n_classes.saturating_sub(1) as u64);
-        let of_cell = 2 * size_of::<I>() as u64 + 14 + ground.n_classes as u64 / 8;
-        let views = u64::from(depth.max(1)) * columns * of_cell;
-        let lists = 2 * columns * others * (3 * size_of::<I>() as u64 + 4);
-        let lines = 2 * ground.n_entries() as u64 * ground.groups.len() as u64 * 16;
-        ground.n as u64 * (views + lists) + lines
-    }
-
-    /// `bytes` are for what can be forgotten and made again.
-    pub(super) fn new(ground: &'g Ground<I>, depth: u32, isa: Isa, budget: &'g Budget, bytes: u64) -> Self {
+    pub(super) fn new(ground: &'g Ground<'g, I>, depth: u32, isa: Isa, budget: &'g Budget, room: Room) -> Self {
         Search {
-            nodes: Nodes::new(ground, depth.max(1) as usize, (bytes / 2 / size_of::<I>() as u64) as usize),
-            stumps: Stumps::new(ground.n_entries(), isa),
+            nodes: Nodes::new(ground, depth.max(1) as usize, &room),
+            stumps: Stumps::new(ground.n_entries(), isa, &room),
             budget,
             ticker: Ticker::new(budget),
             classes: Vec::new(),
             tried: 0,
+            room,
         }
     }
 
-    pub(super) fn ground(&self) -> &'g Ground<I> {
+    pub(super) fn ground(&self) -> &'g Ground<'g, I> {
         self.nodes.ground
     }
 
@@ -173,15 +165,24 @@ impl<'g, I: Index> Search<'g, I> {
         let n_shares = Self::shares(ask.depth, ask.nodes).len();
         let columns = 0..self.ground().columns.len();
         let mut heap: BinaryHeap<Interval> = columns.map(|column| self.whole(column, n_shares)).collect();
+        let mut charge = self.charge(n_shares);
         while let Some(interval) = heap.pop() {
             if interval.lower >= ask.bar(&best) {
                 break;
             }
             if let Some(tried) = self.step(level, ask, interval, &mut best)? {
-                heap.extend(tried.halves.into_iter().flatten());
+                for half in tried.halves.into_iter().flatten() {
+                    heap.reserve_exact(charge.more(heap.len(), heap.capacity())?);
+                    heap.push(half);
+                }
             }
         }
         Ok(best)
+    }
+
+    /// The account of the intervals of a node.
+    pub(super) fn charge(&self, n_shares: usize) -> Charge<'g> {
+        Charge::new(self.budget, self.room.intervals, n_shares)
     }
 
     /// Tries the middle of an interval. `None` if it has no cut.
@@ -196,7 +197,7 @@ impl<'g, I: Index> Search<'g, I> {
         self.tried += 1;
         let (column, ground) = (interval.column, self.ground());
         self.nodes.open(level, column);
-        self.ticker.tick(200 + self.nodes.work())?;
+        self.ticker.tick(200 + ground.n_classes + self.nodes.work())?;
         let opened = self.nodes.opened(level, column);
         interval.last = interval.last.min(opened.last);
         if !ask.relaxed {
@@ -313,7 +314,7 @@ impl<'g, I: Index> Search<'g, I> {
                     }
                     let side = Side { right, ..at.side };
                     let (cost, stump) = search.best_stump(at.level, Some(side), None, false, 0)?;
-                    Ok((cost, stump.map(|(column, _)| (column * ground.pairs.len()) as u32)))
+                    Ok((cost, stump.map(|(column, _)| (column * ground.per_column) as u32)))
                 };
                 let found = [of(self, false, nodes.0)?, of(self, true, nodes.1)?];
                 (costs, entries) = ((found[0].0, found[1].0), found.map(|(_, entry)| entry));
@@ -352,7 +353,10 @@ impl<'g, I: Index> Search<'g, I> {
         let (mut left, mut right) = (interval.left.costs.clone(), interval.right.costs.clone());
         let mut costed =
             Costed { upper: i64::MAX, branches: Default::default(), left: smallvec![], right: smallvec![] };
-        for share in 0..at.shares.len() {
+        // Even shares first: they take the least time, and their trees save others some.
+        let mut order: SmallVec<[usize; 2]> = (0..at.shares.len()).collect();
+        order.sort_by_key(|&share| at.shares[share].0.abs_diff(at.shares[share].1));
+        for share in order {
             let nodes = at.shares[share];
             let bar = ask.bar(best);
             // Bounds from both ends: where these do not allow it, no cut of the interval does.
@@ -361,10 +365,19 @@ impl<'g, I: Index> Search<'g, I> {
             }
             let below = |other: i64| bar - penalty - other;
             let ask = |nodes: u64, target: i64| Ask { depth: ask.depth - 1, nodes, target, ties: false, relaxed: true };
-            let on_left = self.solve_branch(at, false, &ask(nodes.0, below(interval.right.costs[share])))?;
-            let on_right = self.solve_branch(at, true, &ask(nodes.1, below(interval.left.costs[share])))?;
-            left[share] = left[share].max(on_left.lower);
-            right[share] = right[share].max(on_right.lower);
+            // The branch with fewer nodes costs little time: what it leaves for the other may spare it a lot.
+            let first = nodes.0 > nodes.1;
+            let of = |right: bool| if right { nodes.1 } else { nodes.0 };
+            let other_end = |right: bool| if right { interval.left.costs[share] } else { interval.right.costs[share] };
+            let on_first = self.solve_branch(at, first, &ask(of(first), below(other_end(first))))?;
+            raise(at, if first { &mut right } else { &mut left }, first, of(first), on_first.lower);
+            if nodes.0 != nodes.1 && penalty + left[share] + right[share] >= bar {
+                continue;
+            }
+            let least = if nodes.0 == nodes.1 { other_end(!first) } else { on_first.lower };
+            let on_second = self.solve_branch(at, !first, &ask(of(!first), below(least)))?;
+            raise(at, if first { &mut left } else { &mut right }, !first, of(!first), on_second.lower);
+            let (on_left, on_right) = if first { (on_second, on_first) } else { (on_first, on_second) };
             let (mut found, mut costs) = ([on_left, on_right], (0, 0));
             if !relaxed {
                 if penalty + left[share] + right[share] >= bar {
@@ -422,13 +435,14 @@ impl<'g, I: Index> Search<'g, I> {
     /// The tree of the best root.
     pub(super) fn shape(&mut self, level: usize, best: &Best, ask: &Ask) -> Result<Shape, Stop> {
         let Some(Root { side: (column, cut), entries, branches, .. }) = &best.root else { return Ok(Shape::Leaf) };
+        self.nodes.open(level, *column);
         if let Some(branches) = branches {
             return Ok(self.split(level, *column, *cut, (**branches).clone()));
         }
         let mut shapes = [Shape::Leaf, Shape::Leaf];
         for (branch, entry) in entries.iter().enumerate() {
             let &Some((entry, cost)) = entry else { continue };
-            let of = entry as usize / self.ground().pairs.len().max(1);
+            let of = entry as usize / self.ground().per_column.max(1);
             let side = Side { column: *column, cut: self.nodes.opened(level, *column).ranks[*cut], right: branch == 1 };
             let (_, stump) = self.best_stump(level, Some(side), Some(of), ask.relaxed, cost)?;
             shapes[branch] = stump.map_or(Shape::Leaf, |cut| self.stump_shape(cut));
@@ -451,6 +465,15 @@ impl<'g, I: Index> Search<'g, I> {
         let of = &self.ground().columns[column];
         let passing_first = if of.passes_left(rank) { [left, right] } else { [right, left] };
         Shape::Split(of.first_test + rank as u32, Box::new(passing_first))
+    }
+}
+
+/// Raises the bounds of a branch, by share: with as many nodes or fewer it costs no less.
+fn raise<I>(at: &At<I>, costs: &mut Costs, right: bool, nodes: u64, lower: i64) {
+    for (cost, share) in costs.iter_mut().zip(&at.shares) {
+        if (if right { share.1 } else { share.0 }) <= nodes {
+            *cost = lower.max(*cost);
+        }
     }
 }
 

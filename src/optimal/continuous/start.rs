@@ -27,6 +27,7 @@ impl<I: Index> Search<'_, I> {
         self.descend_to(level, column, cut, true);
         let (right, cost_right) = self.look_ahead(level + 1, (depth - 1, nodes - 1 - left.n_nodes()))?;
         let cost = ground.penalty + cost_left + cost_right;
+        self.nodes.open(level, column);
         Ok(match cost < best.cost {
             true => (self.split(level, column, cut, [left, right]), cost),
             false => (shape, best.cost),

@@ -82,6 +82,14 @@ pub(super) fn part_length(n: usize) -> usize {
     n.div_ceil(LANES)
 }
 
+/// Room for so many elements, of which there are at most `most`: again as much as there was, if that is more than enough.
+pub(super) fn make_room<T>(of: &mut Vec<T>, needed: usize, most: usize) {
+    if of.capacity() < needed {
+        let room = (2 * of.capacity()).clamp(needed, most.max(needed));
+        of.reserve_exact(room - of.len());
+    }
+}
+
 /// Writes an order of `n` into lanes; `filler` fills them up.
 pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, n: usize, of: impl Fn(usize) -> T, filler: T) {
     let length = part_length(n);
@@ -133,9 +141,13 @@ impl Steps {
 
 impl<S: Step> Laid<S> {
     fn lay(&mut self, n: usize, step: impl Fn(usize) -> i64, tie: Option<impl Fn(usize) -> bool>) {
+        let laid = part_length(n) * LANES;
+        self.steps.clear();
+        make_room(&mut self.steps, laid, laid + laid / 4);
         lay(&mut self.steps, n, |place| S::of(step(place)), S::default());
         self.ties.clear();
         if let Some(tie) = tie {
+            make_room(&mut self.ties, laid, laid + laid / 4);
             lay(&mut self.ties, n, |place| if tie(place) { S::TIE } else { S::default() }, S::default());
         }
     }

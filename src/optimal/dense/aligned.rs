@@ -17,6 +17,8 @@ impl<T: Copy + Default> Aligned<T> {
     pub(super) fn grow(&mut self, len: usize) {
         let spare = Self::LINE / size_of::<T>();
         if self.data.len() < len + spare {
+            // What it held goes first: both would be there for a moment.
+            self.data = Vec::new();
             // Some more, since nodes of one depth differ little in size.
             self.data = vec![T::default(); len + len / 4 + spare];
             self.start = self.data.as_ptr().align_offset(Self::LINE).min(spare);

@@ -275,6 +275,7 @@ impl<L: Lane> Great<L> {
         let stride = self.stride;
         let known = &mut self.known[2 * root + side];
         known.clear();
+        known.reserve_exact(4 * stride * stride);
         known.resize(4 * stride * stride, L::default());
         let places = || place_of.iter().enumerate().filter(|&(_, &place)| place != NONE);
         for (g, &place_g) in places() {
@@ -301,6 +302,7 @@ impl<L: Lane> Great<L> {
     pub(super) fn before(&self, (root, side): (usize, usize), neighbours: &[(usize, u64)], before: &mut Vec<L>) {
         let stride = self.stride;
         before.clear();
+        before.reserve_exact(4 * stride * stride);
         before.resize(4 * stride * stride, L::default());
         for (other, known) in self.known.iter().enumerate().filter(|(_, known)| !known.is_empty()) {
             // Set by other, this one and h: as the branch h of other, and as the branch other of h.
@@ -341,6 +343,7 @@ impl<L: Lane> Grand<L> {
         self.before.clear();
         let needed = Self::bytes(stride, levels) / size_of::<L>();
         if self.known.len() < needed {
+            self.known.reserve_exact(needed - self.known.len());
             self.known.resize(needed, L::default());
         }
     }
@@ -353,6 +356,7 @@ impl<L: Lane> Grand<L> {
     /// Takes what is known before any child is solved, by the positions of the parent.
     pub(super) fn start_from(&mut self, before: &[L], parent_stride: usize, origin: &[u32]) {
         let stride = self.stride;
+        self.before.reserve_exact(4 * stride * stride);
         self.before.resize(4 * stride * stride, L::default());
         let places = || origin.iter().enumerate().filter(|&(_, &origin)| origin != NONE);
         for (g, &origin_g) in places() {

@@ -16,7 +16,7 @@ use super::lane::Lane;
 use super::pairs::Shape;
 use super::table::Layout;
 use crate::bits;
-use crate::budget::{Stop, Ticker};
+use crate::budget::{Reserved, Stop, Ticker};
 
 /// Instances of one channel and one mass.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,14 +72,17 @@ struct Entry {
 }
 
 impl Instances {
-    /// `lane` is the number of bytes that a sum of masses is kept in. Complexity: O(n log n + instances), n being rows x
-    /// classes.
+    /// `lane` is the number of bytes that a sum of masses is kept in. What is kept is charged to `charged`. Complexity:
+    /// O(n log n + instances), n being rows x classes.
     pub(in crate::optimal) fn new<M: Mass>(
         problem: &Problem<M>,
         lane: usize,
         counting: Counting,
         ticker: &mut Ticker,
+        charged: &mut Reserved,
     ) -> Result<Self, Stop> {
+        // Entries, which grow by doubling, and their masses or order.
+        let _passing = ticker.budget().reserve(problem.n_masses() as u64 * (3 * size_of::<Entry>() as u64 + 8))?;
         let (channels, mut entries) = entries(problem, ticker)?;
         entries.sort_unstable_by_key(|entry| (entry.channel, entry.row));
         let mut instances = Instances {
@@ -101,6 +104,17 @@ impl Instances {
             Counting::Groups => false,
             Counting::Weighed => true,
         };
+        let of_way = |(entries, &(_, way)): (&[Entry], &(usize, Way))| {
+            if is_weighed { entries.len() as u64 } else { way.instances(entries) }
+        };
+        let n_instances = of_channels().zip(&ways).map(of_way).fold(0, u64::saturating_add);
+        // Rows, their masses, and instances by row; with room to grow.
+        let of_instance = if is_weighed { 12 } else { 4 };
+        charged.grow(n_instances.saturating_mul(of_instance + 4).saturating_add(8 * (problem.n_rows as u64 + 2)))?;
+        instances.rows.reserve_exact(n_instances as usize);
+        if is_weighed {
+            instances.masses.reserve_exact(n_instances as usize);
+        }
         for (entries, (_, way)) in of_channels().zip(ways) {
             if is_weighed {
                 instances.masses.extend(entries.iter().map(|entry| entry.mass));
@@ -284,6 +298,15 @@ impl Way {
             .expect("there are three")
     }
 
+    /// How many instances it makes.
+    fn instances(self, entries: &[Entry]) -> u64 {
+        match self {
+            Way::Copies(unit) => entries.iter().fold(0, |sum, entry| sum.saturating_add(entry.mass / unit)),
+            Way::Planes(unit) => entries.iter().map(|entry| u64::from((entry.mass / unit).count_ones())).sum(),
+            Way::Values => entries.len() as u64,
+        }
+    }
+
     /// About how much there is to count if each instance is weighed, alike.
     fn weighed(entries: &[Entry], lane: usize) -> usize {
         1 + entries.len() / if lane == 8 { 3 } else { 4 }
@@ -307,7 +330,12 @@ fn gcd(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// The bits of all instances.
-pub(super) fn packed_rows<M: Mass>(problem: &Problem<M>, instances: &Instances, layout: Layout) -> Vec<u32> {
+pub(super) fn packed_rows<M: Mass>(
+    problem: &Problem<M>,
+    instances: &Instances,
+    layout: Layout,
+    ticker: &mut Ticker,
+) -> Result<Vec<u32>, Stop> {
     let mut packed = Vec::with_capacity(instances.rows.len() * layout.lanes);
     for &row in &instances.rows {
         let words = problem.bits(row);
@@ -316,6 +344,7 @@ pub(super) fn packed_rows<M: Mass>(problem: &Problem<M>, instances: &Instances, 
             let end = instances.n_tests.min(start + layout.per_lane);
             packed.push(if start < end { bits::field(words, start, end - start) } else { 0 });
         }
+        ticker.tick(2 * layout.lanes)?;
     }
-    packed
+    Ok(packed)
 }

@@ -87,12 +87,17 @@ pub(super) struct Switches {
 /// of all pairs of tests, or none.
 pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth: u32, threads: usize) -> u64 {
     let layout = Layout::new(instances.n_tests);
-    let stride = layout.stride() as u64;
-    // Per node: its matrices, and its instances as rows and columns. Per thread: the nodes of a path, and a cell.
-    let tests = if keeps_pairs { stride } else { BLOCK as u64 };
-    let matrices = stride * tests * (instances.channels + 1) as u64 * lane as u64;
-    let rows = instances.rows.len() as u64 * (12 * layout.lanes + 16 + lane) as u64;
-    matrices.saturating_add(rows).saturating_mul(u64::from(depth - 1) * threads as u64)
+    let (stride, lane, n) = (layout.stride() as u64, lane as u64, instances.rows.len() as u64);
+    // Per node: its matrices and counts of single tests; its instances as rows, and as columns of the parent's tests and
+    // its own, in words of one group each. Per thread: the nodes of a path, and a cell. Buffers have a quarter to spare.
+    let (tests, channels) = (if keeps_pairs { stride } else { BLOCK as u64 }, instances.channels as u64);
+    let matrices = stride.saturating_mul(tests).saturating_mul(channels + 1).saturating_mul(lane);
+    let singles = stride * (8 * channels + 16) * lane + 64 * stride;
+    let words = n / 32 + instances.groups.len() as u64;
+    let rows = n * (4 * layout.lanes as u64 + 16 + lane) + words * (8 * stride + 64);
+    let of_node = matrices.saturating_add(singles + rows);
+    let all_rows = n * 4 * layout.lanes as u64;
+    (of_node + of_node / 4).saturating_mul(u64::from(depth - 1) * threads as u64).saturating_add(all_rows)
 }
 
 /// What a search did.
@@ -101,7 +106,15 @@ pub(super) struct Report {
     pub(super) counters: [(&'static str, u64); 6],
 }
 
+/// Bytes for what can be forgotten: solved nodes, and bounds of children.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Room {
+    pub(super) cache: u64,
+    pub(super) bounds: u64,
+}
+
 /// Finds a tree of least cost of depth three or more, and the canonical one.
+#[expect(clippy::too_many_arguments, reason = "one call")]
 pub(super) fn search<M: Mass, L: Lane>(
     plain: &PlainSearch<M>,
     instances: Instances,
@@ -110,9 +123,10 @@ pub(super) fn search<M: Mass, L: Lane>(
     limits: (u32, u64),
     rank: Rank,
     anytime: &Anytime,
+    room: Room,
 ) -> Result<Report, Stop> {
     let mut search =
-        DenseSearch::<M, L>::new(plain.problem, instances, plain.budget, switches, plain.threads, limits.0)?;
+        DenseSearch::<M, L>::new(plain.problem, instances, plain.budget, switches, plain.threads, limits.0, room)?;
     let started = plain.budget.seconds();
     let mut rebuild_seconds = 0.0;
     let stop = search.prove_and_rebuild(plain, root, limits, rank, anytime, &mut rebuild_seconds).err();
@@ -140,12 +154,12 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         switches: Switches,
         threads: usize,
         max_depth: u32,
+        room: Room,
     ) -> Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
         let n_instances = instances.rows.len();
         let layout = Layout::new(problem.n_tests);
-        let rows = instances::packed_rows(problem, &instances, layout);
-        ticker.tick(rows.len())?;
+        let rows = instances::packed_rows(problem, &instances, layout, &mut ticker)?;
         let mut test = vec![node::NONE; layout.stride()];
         (0..problem.n_tests).for_each(|t| test[layout.position(t)] = t as u32);
         let live = (0..layout.stride() as u32).filter(|&position| test[position as usize] != node::NONE).collect();
@@ -155,11 +169,11 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             instances,
             isa,
             budget,
-            cache: switches.cache.build(n_instances, budget.memory_limit() / 4),
+            cache: switches.cache.build(n_instances, room.cache),
             // What the smaller branch leaves is known only if there is a whole.
             switches: Switches { subtraction: switches.subtraction && switches.keeps_pairs, ..switches },
             threads,
-            grand_bytes: (budget.memory_limit() / 4) as usize / (threads * max_depth as usize),
+            grand_bytes: room.bounds as usize / (threads * max_depth as usize),
             rows,
             layout,
             live,
@@ -290,8 +304,10 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             Order::AsGiven => order.sort_by_key(|&root| node.test[root as usize]),
             Order::Random => order.sort_by_key(|&root| bits::mix(u64::from(node.test[root as usize]) + 1)),
             Order::DepthTwo | Order::Gini => {
-                let key = |root: u32| (impurity(root), node.test[root as usize]);
-                order.sort_by(|&a, &b| key(a).partial_cmp(&key(b)).expect("impurities are numbers"));
+                let key = |&root: &u32| (impurity(root), node.test[root as usize], root);
+                let mut keyed: Vec<(f64, u32, u32)> = order.iter().map(key).collect();
+                keyed.sort_by(|a, b| a.partial_cmp(b).expect("impurities are numbers"));
+                order = keyed.into_iter().map(|(_, _, root)| root).collect();
             }
         }
         self.rank.fill(u32::MAX);

@@ -5,7 +5,7 @@ use super::instances::{Counting, Instances};
 use super::lane::Lane;
 use super::pairs::BestStumps;
 use super::state::DenseSearch;
-use super::{Switches, aligned::Aligned};
+use super::{Room, Switches, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};
 
 /// Who measures: is told the name of a part, and does it as often as needed.
@@ -18,8 +18,10 @@ pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
     switches: Switches,
     measure: Measure,
 ) -> Result<(), Stop> {
-    let instances = Instances::new(problem, size_of::<L>(), Counting::default(), &mut Ticker::new(budget))?;
-    let search = DenseSearch::<M, L>::new(problem, instances, budget, switches, 1, 3)?;
+    let (ticker, charged) = (&mut Ticker::new(budget), &mut budget.reserve(0)?);
+    let instances = Instances::new(problem, size_of::<L>(), Counting::default(), ticker, charged)?;
+    let room = Room { cache: budget.available() / 4, bounds: budget.available() / 4 };
+    let search = DenseSearch::<M, L>::new(problem, instances, budget, switches, 1, 3, room)?;
     let mut at = search.nodes.take();
     let ids = search.instances.of_rows(&problem.root().rows);
     search.root_node(ids.clone(), &mut at.node)?;

@@ -104,7 +104,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             }
         }
         let levels = branch.branch(ask.depth - 1).len();
-        let fits = Grand::<L>::bytes(stride, levels) <= self.grand_bytes;
+        // What is known before any child is solved takes as much, here and on its way here.
+        let grand_bytes = Grand::<L>::bytes(stride, levels.max(2)).saturating_mul(3);
+        let fits = grand_bytes <= self.grand_bytes;
         state.keeps_grand = self.switches.transpositions && ask.depth > 3 && fits;
         if state.keeps_grand {
             state.grand.reset(stride, levels);
@@ -112,7 +114,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                 state.grand.start_from(&inherited.before, inherited.bounds.stride, &node.origin);
             }
         }
-        let fits = Great::<L>::bytes(stride) <= self.grand_bytes;
+        let fits = Great::<L>::bytes(stride).saturating_add(grand_bytes) <= self.grand_bytes;
         state.keeps_great = state.keeps_grand && ask.depth > 4 && matches!(ask.levels, Levels::Free) && fits;
         if state.keeps_great {
             state.great.reset(stride);
