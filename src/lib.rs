@@ -51,6 +51,7 @@ pub mod greedy;
 mod lines;
 pub mod objective;
 pub mod optimal;
+mod scale;
 mod simd;
 pub mod subsets;
 mod threads;

@@ -70,7 +70,7 @@ pub(crate) fn costs(data: &Dataset, params: &Params) -> Result<Costs> {
     match &params.costs {
         None => Ok(Costs::errors()),
         Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => {
-            Ok(Costs::new(costs))
+            Costs::new(costs)
         }
         Some(costs) => {
             let lengths: Vec<String> = costs.iter().map(|row| row.len().to_string()).collect();

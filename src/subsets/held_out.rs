@@ -92,7 +92,7 @@ impl HeldOut {
             let expected = "a table with at least one row of positive count and weight".into();
             return Err(Error::InvalidParameter { name: "search", expected, got: "none".into() });
         }
-        let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
+        let units = Units::within(data, greedy::MOST_UNITS)?;
         let rows: Vec<usize> = crate::bits::ones(&present).filter(|&row| units.mass(data, row) > 0).collect();
         let Target::Classes(classes) = data.target() else {
             let got = "absent in the search set (name it when you make the dataset)";
