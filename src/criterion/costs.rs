@@ -10,8 +10,8 @@ pub(crate) struct Costs {
     costs: Option<Vec<Vec<u64>>>,
     /// How many units are one.
     per_one: f64,
-    /// The same as a ratio of whole numbers, where it is one of small ones.
-    ratio: Option<(u64, u64)>,
+    /// The same as a ratio of whole numbers, times a power of two.
+    ratio: (u64, u64, i32),
 }
 
 impl Costs {
@@ -21,7 +21,7 @@ impl Costs {
 
     /// Every error costs one.
     pub fn errors() -> Self {
-        Costs { costs: None, per_one: 1.0, ratio: Some((1, 1)) }
+        Costs { costs: None, per_one: 1.0, ratio: (1, 1, 0) }
     }
 
     /// Finite costs, not negative, 0 on the diagonal.
@@ -42,7 +42,9 @@ impl Costs {
         // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
         let divisor = costs.iter().flatten().copied().fold(0, common_divisor).max(1);
         costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
-        let ratio = (near == 0 && unit.fract() == 0.0).then_some((unit as u64, divisor));
+        // A power of ten, or else of two.
+        let is_ten = unit.fract() == 0.0 && unit.log2().fract() != 0.0;
+        let ratio = if is_ten { (unit as u64, divisor, near) } else { (1, divisor, unit.log2() as i32 + near) };
         Costs { costs: Some(costs), per_one: unit * 2f64.powi(near) / divisor as f64, ratio }
     }
 
@@ -62,8 +64,8 @@ impl Costs {
         self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
     }
 
-    /// How many units are one, as a ratio of whole numbers, where it is one of small ones.
-    pub fn ratio(&self) -> Option<(u64, u64)> {
+    /// How many units are one: a whole number over another, times a power of two.
+    pub fn ratio(&self) -> (u64, u64, i32) {
         self.ratio
     }
 

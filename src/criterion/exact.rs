@@ -65,6 +65,14 @@ impl Exact {
         }
     }
 
+    /// Bytes apart from its own.
+    pub fn heap(&self) -> usize {
+        match self {
+            Exact::Logs(Parts { masses, .. }) if masses.spilled() => 8 * masses.capacity(),
+            _ => 0,
+        }
+    }
+
     /// The gain of masses that are in units of a power of two below one.
     pub fn over(self, digits: u32) -> Option<Self> {
         match self {
