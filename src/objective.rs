@@ -164,10 +164,8 @@ fn weights_of(data: &Dataset) -> impl Iterator<Item = f64> {
 /// The mass of a table, about.
 fn total_of(data: &Dataset) -> Result<f64> {
     let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-    let total: f64 = (0..data.n_rows())
-        .filter(|&row| data.count(row) > 0)
-        .map(|row| data.count(row) as f64 * weight(row))
-        .sum();
+    let total: f64 =
+        (0..data.n_rows()).filter(|&row| data.count(row) > 0).map(|row| data.count(row) as f64 * weight(row)).sum();
     // Beyond half the greatest float the units would overflow.
     if (2.0 * total).is_finite() {
         return Ok(total);

@@ -132,11 +132,12 @@ impl Scale {
         (self.divisor * self.common as f64, self.times)
     }
 
-    /// How many units are one: a whole number over another, times a power of two. `None` if the numbers are too large.
-    pub fn per_one(&self) -> Option<(u64, u64, i32)> {
+    /// How many units are one: a whole number over another, times a power of two.
+    pub fn per_one(&self) -> (u64, u64, i32) {
         let exponent = lowest_bit(self.divisor);
+        // One of these is 1: multiples of a part of a number have no common divisor.
         let digits = (self.divisor / power_of_two(exponent)) as u64;
-        Some((self.times as u64, digits.checked_mul(self.common)?, -exponent))
+        (self.times as u64, digits.saturating_mul(self.common), -exponent)
     }
 }
 

@@ -11,8 +11,8 @@ pub(crate) struct Costs {
     costs: Option<Vec<Vec<u64>>>,
     /// How many units are one.
     per_one: f64,
-    /// The same as a ratio of whole numbers, where it is one of small ones.
-    ratio: Option<(u64, u64)>,
+    /// The same as a ratio of whole numbers, times a power of two.
+    ratio: (u64, u64, i32),
 }
 
 impl Costs {
@@ -23,7 +23,7 @@ impl Costs {
 
     /// Every error costs one.
     pub fn errors() -> Self {
-        Costs { costs: None, per_one: 1.0, ratio: Some((1, 1)) }
+        Costs { costs: None, per_one: 1.0, ratio: (1, 1, 0) }
     }
 
     /// Finite costs, not negative, 0 on the diagonal, as multiples of a unit.
@@ -55,8 +55,7 @@ impl Costs {
         costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
         let scale = scale.divided(divisor);
         let (numerator, denominator) = scale.unit();
-        let ratio = scale.whole_unit().map(|(numerator, denominator)| (denominator, numerator));
-        Ok(Costs { costs: Some(costs), per_one: denominator / numerator, ratio })
+        Ok(Costs { costs: Some(costs), per_one: denominator / numerator, ratio: scale.per_one() })
     }
 
     /// Binary digits of the greatest cost in units.
@@ -75,8 +74,8 @@ impl Costs {
         self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
     }
 
-    /// How many units are one, as a ratio of whole numbers, where it is one of small ones.
-    pub fn ratio(&self) -> Option<(u64, u64)> {
+    /// How many units are one: a whole number over another, times a power of two.
+    pub fn ratio(&self) -> (u64, u64, i32) {
         self.ratio
     }
 

@@ -15,7 +15,9 @@ use crate::scale::common_divisor;
 pub(crate) enum Exact {
     /// A rational number of few digits.
     Fraction(Fraction),
-    /// One of many.
+    /// The same over a power of two.
+    Over(Fraction, u32),
+    /// One of many digits.
     Quotients(Quotients),
     /// The sum of x log2 x over the class masses x of parts, less that over their sums, less the same for the whole.
     Logs(Parts),
@@ -98,7 +100,8 @@ impl Exact {
     /// How two gains compare; `None` if that cannot be said, as of gains of different kinds.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
         let difference = |exact: &Exact| match exact {
-            Exact::Fraction(fraction) => Some(fraction.difference()),
+            Exact::Fraction(fraction) => Some(fraction.difference(0)),
+            Exact::Over(fraction, digits) => Some(fraction.difference(*digits)),
             Exact::Quotients(quotients) => Some(quotients.difference()),
             Exact::Logs(_) => None,
         };
@@ -115,19 +118,26 @@ impl Exact {
     /// Whether the gain is positive, if that can be said.
     pub fn is_positive(&self) -> Option<bool> {
         match self {
-            Exact::Fraction(gain) => Some(gain.is_positive()),
+            Exact::Fraction(gain) | Exact::Over(gain, _) => Some(gain.is_positive()),
             Exact::Quotients(gain) => Some(gain.difference().sign().is_gt()),
             Exact::Logs(_) => None,
+        }
+    }
+
+    /// Bytes apart from its own.
+    pub fn heap(&self) -> usize {
+        match self {
+            Exact::Logs(parts) | Exact::Quotients(Quotients { parts, .. }) if parts.masses.spilled() => {
+                8 * parts.masses.capacity()
+            }
+            _ => 0,
         }
     }
 
     /// The gain at a node of whole cases, or of parts of cases with so many binary digits, in units that both share.
     pub fn in_common(self, is_whole: bool, digits: u32) -> Self {
         match self {
-            Exact::Fraction(gain) if !is_whole => match gain.over(digits) {
-                Some(gain) => Exact::Fraction(gain),
-                None => Exact::Fraction(gain.lowest().over(digits).unwrap_or(gain)),
-            },
+            Exact::Fraction(gain) if !is_whole => gain.over(digits).map_or(Exact::Over(gain, digits), Exact::Fraction),
             Exact::Quotients(gain) if !is_whole => Exact::Quotients(Quotients { digits, ..gain }),
             // The gain of masses times a number is that number times the gain.
             Exact::Logs(mut parts) if is_whole => {

@@ -48,9 +48,10 @@ impl Fraction {
         Some(Fraction { numerator, denominator: self.denominator.checked_mul(other.denominator)? })
     }
 
-    /// As a number of any size.
-    pub(super) fn difference(self) -> Difference {
-        let fraction = (Big::from(self.numerator.unsigned_abs()), Big::from(self.denominator));
+    /// As a number of any size, over a power of two.
+    pub(super) fn difference(self, digits: u32) -> Difference {
+        let denominator = Big::from(self.denominator).times(&Big::from(1 << digits));
+        let fraction = (Big::from(self.numerator.unsigned_abs()), denominator);
         let none = (Big::default(), Big::from(1));
         match self.numerator < 0 {
             true => Difference::new([none].into_iter(), fraction, false),
@@ -58,8 +59,7 @@ impl Fraction {
         }
     }
 
-    /// In lowest terms.
-    pub(super) fn lowest(self) -> Self {
+    fn lowest(self) -> Self {
         let (mut a, mut b) = (self.numerator.unsigned_abs(), self.denominator);
         while b > 0 {
             (a, b) = (b, a % b);

@@ -61,7 +61,8 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
     }
     let rows: Vec<usize> = bits::ones(&present).collect();
     let cases = if rows.len() == data.n_rows() { data.clone() } else { data.take(&rows) };
-    let shares_out = params.missing == Missing::Fractional && cases.columns().iter().any(|column| column.n_missing() > 0);
+    let shares_out =
+        params.missing == Missing::Fractional && cases.columns().iter().any(|column| column.n_missing() > 0);
     let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out)?;
     Ok((cases, present, units))
 }

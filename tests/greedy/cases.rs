@@ -1,7 +1,7 @@
 //! The cases of a table as the contract reads them: who is present, with what mass, and what its values are once
 //! missing ones were dealt with.
 
-use lattree::data::{Dataset, Target, Value};
+use lattree::data::{Dataset, Kind, Number, Target, Value};
 use lattree::greedy::{ClassWeight, Missing, Params};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -143,7 +143,8 @@ fn balanced(n_classes: usize, masses_of: impl Iterator<Item = (usize, BigRationa
     masses_of.for_each(|(class, mass)| masses[class] += mass);
     let present = BigInt::from(masses.iter().filter(|&mass| *mass > zero).count());
     let total: BigRational = masses.iter().sum();
-    let of = |mass: &BigRational| if *mass > zero { &total / (mass * &present) } else { BigRational::from(BigInt::from(1)) };
+    let of =
+        |mass: &BigRational| if *mass > zero { &total / (mass * &present) } else { BigRational::from(BigInt::from(1)) };
     masses.iter().map(of).collect()
 }
 

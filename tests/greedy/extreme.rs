@@ -46,7 +46,10 @@ fn proportions(random: &mut Random, data: &Dataset) -> Vec<u64> {
             let of_class: Vec<u64> = (0..5).map(|_| 1 + random.below(5)).collect();
             let of_value: Vec<u64> = (0..7).map(|_| 1 + random.below(9)).collect();
             let value = |row: usize| {
-                format!("{:?}", data.columns()[0].value(row, 40)).bytes().fold(0usize, |h, b| h * 31 % 7 + usize::from(b)) % 7
+                format!("{:?}", data.columns()[0].value(row, 40))
+                    .bytes()
+                    .fold(0usize, |h, b| h * 31 % 7 + usize::from(b))
+                    % 7
             };
             (0..n_rows).map(|row| of_class[classes[row] as usize] * of_value[value(row)]).collect()
         }
@@ -104,7 +107,8 @@ fn weights(random: &mut Random, data: &Dataset) -> (Option<Vec<f64>>, Option<Vec
                 x if palette.contains(&next) => BigRational::from_float(x).expect("finite"),
                 x => as_written(x),
             };
-            let exact = weights.iter().map(|x| if *x == 1e-323 { as_written(5e-324) * BigInt::from(2) } else { exact(x) });
+            let exact =
+                weights.iter().map(|x| if *x == 1e-323 { as_written(5e-324) * BigInt::from(2) } else { exact(x) });
             (Some(weights.clone()), Some(exact.collect()), false)
         }
     }
@@ -170,9 +174,10 @@ fn difference(a: &Tree, b: &Tree, scale: f64, most: f64) -> Option<usize> {
             (&a.test, &a.children, a.default, a.missing) == (&b.test, &b.children, b.default, b.missing)
                 && close(&a.masses, &b.masses)
         }
-        (Node::Leaf(Leaf::Class { label, masses, empty }), Node::Leaf(Leaf::Class { label: l, masses: m, empty: e })) => {
-            (label, empty) == (l, e) && close(masses, m)
-        }
+        (
+            Node::Leaf(Leaf::Class { label, masses, empty }),
+            Node::Leaf(Leaf::Class { label: l, masses: m, empty: e }),
+        ) => (label, empty) == (l, e) && close(masses, m),
         _ => false,
     };
     let n = a.nodes().len().max(b.nodes().len());
@@ -209,7 +214,8 @@ fn extreme_numbers_are_exact_or_refused() {
             Ok(twin) => twin,
             Err(unfit) => {
                 assert_eq!(unfit, Unfit::TooWide, "seed {seed}");
-                return wide.fetch_add(1, Relaxed).min(0) as ();
+                wide.fetch_add(1, Relaxed);
+                return;
             }
         };
         let expected = twin.grow();
@@ -226,7 +232,9 @@ fn extreme_numbers_are_exact_or_refused() {
     });
     let [exact, rounded, wide, excused] = [exact, rounded, wide, excused].map(AtomicU64::into_inner);
     let refused = refused.into_inner().expect("no panic");
-    println!("{exact} of whole numbers, {rounded} of others, {wide} too wide for the twin, {excused} close; {refused:?}");
+    println!(
+        "{exact} of whole numbers, {rounded} of others, {wide} too wide for the twin, {excused} close; {refused:?}"
+    );
     let all = exact + rounded + wide + refused.values().sum::<u64>();
     assert!(2 * exact + 20 > all && 10 * rounded + 20 > all && 20 * wide <= all + 20 && 1000 * excused <= all + 1000);
 }
@@ -318,12 +326,14 @@ fn fault_x5_class_weights_make_no_gain() {
 /// With masses times the digits of shares beyond 2^61 the least gain was twice what it should be.
 #[test]
 fn fault_x7_the_least_gain_is_the_one_asked_for() {
-    for scale in [1.0, 2f64.powi(40), 2f64.powi(41), 2f64.powi(45), 2f64.powi(-30)] {
+    for scale in [1.0, 2f64.powi(36), 2f64.powi(39), 2f64.powi(45), 2f64.powi(-30)] {
         let classes = [0, 0, 1, 1, 0, 1];
         let codes = [Some(0), Some(0), Some(1), Some(1), None, Some(0)];
         let kind = lattree::data::Kind::Nominal(["a", "b"].map(String::from).to_vec());
         let columns = || vec![(feature("c", kind.clone()), levels(&codes))];
-        let data = table(columns(), 2, classes.to_vec(), None, Some(vec![scale; 6]));
+        // One weighs a little more, so that masses have 38 digits.
+        let weights = (0..6).map(|row| if row == 0 { scale * (1.0 + 2f64.powi(-38)) } else { scale });
+        let data = table(columns(), 2, classes.to_vec(), None, Some(weights.collect()));
         // 3 of 6 cases are wrong, with the split 1 of 5: the gain is 2 of 6 less 1, by those with a value.
         for (min_gain, n_nodes) in [(0.16, 1), (1.0 / 6.0, 1), (0.17, 0), (0.3, 0)] {
             let params = Params { criterion: Criterion::Error, min_gain, ..Params::default() };
