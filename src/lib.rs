@@ -52,6 +52,7 @@ mod lines;
 mod names;
 pub mod objective;
 pub mod optimal;
+mod scale;
 mod simd;
 pub mod subsets;
 mod threads;

@@ -1,11 +1,14 @@
 //! What an exact search minimises, in integers, so that costs compare exactly on every platform.
 //!
 //! The cost of a tree is the mass of the cases it gets wrong plus a penalty per internal node. Real weights and
-//! penalties become integers in [`Units`]: multiples of a power of two or of ten. Optimal refers to those integers; where
-//! every weight is a multiple of the unit, as integers and numbers of few digits are, nothing is lost.
+//! penalties become integers in [`Units`]: multiples of a common unit (`scale`). Optimal refers to those integers; where
+//! every weight is a multiple of the unit, as integers, numbers of few digits and proportional ones are, nothing is lost.
+//! Where there is no such unit the finest one is taken under which the total stays in range, and what it would change by
+//! more than a small part of itself is refused.
 
-use crate::data::Dataset;
+use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
+use crate::scale::Scale;
 
 /// What is minimised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -18,115 +21,179 @@ pub enum Objective {
 /// Integer masses of cases, and what one unit is worth.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Units {
-    /// The value of one unit: a power of two or of ten; 1 for unweighted cases without a penalty.
+    /// The value of one unit; 1 for unweighted cases without a penalty.
     pub resolution: f64,
-    /// How many units are one, if that is a power of ten; else 0.
-    decimal: f64,
-    /// A weight of 1, in units.
-    one: u64,
+    /// The same as a ratio, of which each is a float without rounding where possible.
+    unit: (f64, f64),
+    /// From weights to units: the same for all classes, or one for each.
+    scales: Box<[ClassScale]>,
     /// The penalty per internal node, in units; never more than the total mass and one.
     pub node_penalty: u64,
     /// The mass of all cases, in units, below 2^62.
     pub total: u64,
 }
 
+/// What a weight is worth in a class.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct ClassScale {
+    pub scale: Scale,
+    /// A whole number: masses of a class stay in proportion.
+    pub times: u64,
+}
+
+impl ClassScale {
+    /// Of this weight, in units.
+    #[inline]
+    pub fn mass(&self, weight: f64) -> u64 {
+        self.scale.whole(weight) * self.times
+    }
+}
+
 /// Masses and penalties stay below 2^62 units, so that a handful of them add up in a u64.
 const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
-/// Decimals that weights may be taken for, the coarsest first.
-const DECIMALS: [f64; 9] = [1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-/// Totals of decimals are whole numbers that floats hold.
-const MOST_DECIMAL: f64 = (1u64 << 53) as f64;
+/// By what part of itself a weight or a penalty may be rounded, where searches have the whole range for masses.
+pub(crate) const FINE: f64 = 1.0 / (1u64 << 24) as f64;
+/// The same where some of the range is needed for other things.
+pub(crate) const COARSE: f64 = 1.0 / (1u64 << 16) as f64;
 
 impl Units {
-    /// Chooses the coarsest power of two or of ten of which all weights and the penalty are multiples, or else the finest
-    /// power of two under which the total stays in range. A weight of 0.1 is a tenth, though the float is not quite: the
-    /// float next to a decimal of few digits is taken for it.
+    /// Chooses the coarsest power of two or of ten of which all weights and the penalty are multiples, or else a part of the
+    /// least of them, or else the finest power of two under which the total stays in range. A weight of 0.1 is a tenth,
+    /// though the float is not quite: the float next to a decimal of few digits is taken for it.
+    ///
+    /// # Errors
+    /// If a weight or the penalty is so small beside the total that the finest unit would change it by more than 2^-24 of
+    /// itself, or the total is beyond the range of floats.
     pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
-        Self::within(data, node_penalty, MOST_UNITS)
-    }
-
-    /// As [`Units::new`], with the total below `most` units, a power of two of at most 2^62, where weights are not whole.
-    pub fn within(data: &Dataset, node_penalty: f64, most: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
-            return Ok(Units { resolution: 1.0, decimal: 0.0, one: 1, node_penalty: 0, total: data.n_rows() as u64 });
+            return Ok(Self::plain(data.n_rows() as u64));
         }
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
-        let total: f64 = rows().map(|row| data.count(row) as f64 * weight(row)).sum();
-        // Beyond half the greatest float the units below would overflow.
-        if !(2.0 * total).is_finite() {
-            let row = rows().max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
-            return Err(Error::BadWeight {
-                what: "weight",
-                row,
-                got: format!("{:?}", weight(row)),
-                expected: "such that all weights, times their counts, sum to less than 8e307",
-            });
-        }
-        let finest = match data.weights() {
-            None => 0,
-            Some(_) => rows().map(|row| lowest_bit(weight(row))).min().unwrap_or(0).min(0),
-        };
+        let total = total_of(data)?;
         // A penalty of more than the total mass allows no split at all: how much more does not matter, nor its digits.
         let forbids = node_penalty > 0.0 && node_penalty >= 2.0 * total;
         let penalty = if forbids { 0.0 } else { node_penalty };
-        let finest = if penalty > 0.0 { finest.min(lowest_bit(penalty)) } else { finest };
-        // Half the range is kept free for what rounding adds.
-        let within = |most: f64| (2.0 * total / most).log2().ceil().max(-1074.0) as i32;
-        // Whole weights stay as they are while they fit at all.
-        let coarsest_needed = within(MOST_UNITS).max(within(most).min(0));
-        let resolution = power_of_two(finest.max(coarsest_needed));
-        let mut units = Units { resolution, decimal: 0.0, one: 0, node_penalty: 0, total: 0 };
-        // Small counts are fast ones.
-        let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL.min(most);
-        let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
-        let decimal = DECIMALS.into_iter().filter(fits).find(|&decimal| {
-            is_whole(penalty, decimal)
-                && data.weights().is_none_or(|_| rows().all(|row| is_whole(weight(row), decimal)))
-        });
-        if let Some(decimal) = decimal {
-            (units.decimal, units.resolution) = (decimal, 1.0 / decimal);
-        }
-        units.one = units.of(1.0);
-        units.total = rows().map(|row| units.mass(data, row)).sum();
-        units.node_penalty = if forbids { units.total + 1 } else { units.of(penalty).min(units.total + 1) };
+        let values = || weights_of(data).chain((penalty > 0.0).then_some(penalty));
+        let scale = match Scale::exact(values, total, MOST_UNITS, 0) {
+            Some(scale) => scale,
+            None => {
+                let grid = Scale::grid(total, MOST_UNITS);
+                check(data, &grid, FINE)?;
+                if penalty > 0.0 && grid.error(penalty) > FINE {
+                    let least = total / 2f64.powi(36);
+                    return Err(Error::InvalidParameter {
+                        name: "node_penalty",
+                        expected: format!("0, or at least {least:?} beside cases of a mass of {total:?}"),
+                        got: format!("{node_penalty:?}"),
+                    });
+                }
+                grid
+            }
+        };
+        let mut units = Self::of(scale, data);
+        units.node_penalty = if forbids { units.total + 1 } else { scale.whole(penalty).min(units.total + 1) };
         Ok(units)
     }
 
-    fn of(&self, x: f64) -> u64 {
-        (if self.decimal > 0.0 { x * self.decimal } else { x / self.resolution }).round() as u64
+    /// As [`Units::new`] without a penalty, with the total below `most` units, a power of two of at most 2^62, where weights
+    /// are not whole. A weight may be changed by 2^-16 of itself.
+    pub fn within(data: &Dataset, most: f64) -> Result<Self> {
+        if data.counts().is_none() && data.weights().is_none() {
+            return Ok(Self::plain(data.n_rows() as u64));
+        }
+        let total = total_of(data)?;
+        let values = || weights_of(data);
+        let exact = Scale::exact(values, total, most, 0);
+        // Whole weights stay as they are while they fit at all.
+        let whole = || Some(Scale::ONE).filter(|_| 2.0 * total <= MOST_UNITS && values().all(|x| x.fract() == 0.0));
+        if let Some(scale) = exact.or_else(whole) {
+            return Ok(Self::of(scale, data));
+        }
+        let grid = Scale::grid(total, most);
+        check(data, &grid, COARSE)?;
+        Ok(Self::of(grid, data))
     }
 
-    /// The mass of one row in units: its count times its weight. 0 for an absent row.
+    /// Cases of mass one.
+    fn plain(total: u64) -> Self {
+        let scales = [ClassScale { scale: Scale::ONE, times: 1 }].into();
+        Units { resolution: 1.0, unit: (1.0, 1.0), scales, node_penalty: 0, total }
+    }
+
+    fn of(scale: Scale, data: &Dataset) -> Self {
+        let scales = [ClassScale { scale, times: 1 }].into();
+        let mut units = Self::with_classes(scales, scale.unit());
+        units.total = (0..data.n_rows()).map(|row| units.mass(data, row)).sum();
+        units
+    }
+
+    /// Units with a scale for each class, or one for all; no total yet.
+    pub(crate) fn with_classes(scales: Box<[ClassScale]>, unit: (f64, f64)) -> Self {
+        Units { resolution: unit.0 / unit.1, unit, scales, node_penalty: 0, total: 0 }
+    }
+
+    /// The mass of one row in units: its count times its weight, and that of its class. 0 for an absent row.
     pub fn mass(&self, data: &Dataset, row: usize) -> u64 {
+        let class = match (&*self.scales, data.target()) {
+            ([_], _) => 0,
+            (_, Target::Classes(classes)) => classes[row] as usize,
+            _ => 0,
+        };
         // The weight is rounded, the count multiplied: two cases are exactly twice one.
-        data.count(row) * data.weights().map_or(self.one, |weights| self.of(weights[row]))
+        data.count(row) * self.scales[class].mass(data.weights().map_or(1.0, |weights| weights[row]))
     }
 
     /// A cost in units as the number users see.
     pub fn value(&self, cost: u64) -> f64 {
-        if self.decimal > 0.0 { cost as f64 / self.decimal } else { cost as f64 * self.resolution }
+        let (cost, (numerator, denominator)) = (cost as f64, self.unit);
+        match (1e-100..1e200).contains(&numerator) {
+            true => cost * numerator / denominator,
+            // The product may be out of range.
+            false => cost / denominator * numerator,
+        }
     }
 }
 
-/// The exponent of the lowest bit of a positive number.
-fn lowest_bit(x: f64) -> i32 {
-    let bits = x.to_bits();
-    let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
-    match exponent {
-        0 => fraction.trailing_zeros() as i32 - 1074,
-        _ => (fraction | 1 << 52).trailing_zeros() as i32 + exponent - 1075,
+/// The weights of the rows that are there.
+fn weights_of(data: &Dataset) -> impl Iterator<Item = f64> {
+    let n_rows = if data.weights().is_some() { data.n_rows() } else { 1 };
+    let rows = (0..n_rows).filter(|&row| data.weights().is_none() || data.count(row) > 0);
+    rows.map(|row| data.weights().map_or(1.0, |weights| weights[row]))
+}
+
+/// The mass of a table, about.
+fn total_of(data: &Dataset) -> Result<f64> {
+    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
+    let total: f64 =
+        (0..data.n_rows()).filter(|&row| data.count(row) > 0).map(|row| data.count(row) as f64 * weight(row)).sum();
+    // Beyond half the greatest float the units would overflow.
+    if (2.0 * total).is_finite() {
+        return Ok(total);
+    }
+    let row = (0..data.n_rows()).max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
+    Err(Error::BadWeight {
+        what: "weight",
+        row,
+        got: format!("{:?}", weight(row)),
+        expected: "such that all weights, times their counts, sum to less than 8e307",
+    })
+}
+
+/// Fails where rounding changes a weight by more than this part of itself.
+fn check(data: &Dataset, scale: &Scale, most: f64) -> Result<()> {
+    let Some(weights) = data.weights() else { return Ok(()) };
+    match (0..data.n_rows()).find(|&row| data.count(row) > 0 && scale.error(weights[row]) > most) {
+        None => Ok(()),
+        Some(row) => Err(too_small("weight", row, weights[row])),
     }
 }
 
-fn power_of_two(exponent: i32) -> f64 {
-    // Exact also for subnormals, where powi may pass through an infinity.
-    if exponent < -1022 {
-        f64::from_bits(1 << (exponent + 1074))
-    } else {
-        f64::from_bits(((exponent + 1023) as u64) << 52)
-    }
+/// A weight that is too small beside the others.
+pub(crate) fn too_small(what: &'static str, row: usize, got: f64) -> Error {
+    let expected = "at least 2^-36 of the sum of all (2^-33 where cases are shared out to branches or judged), or a multiple \
+                    of a unit of which all are, with a sum below 2^61 (2^50) of it: leave that row out, or round weights to \
+                    fewer digits";
+    Error::BadWeight { what, row, got: format!("{got:?}"), expected }
 }
 
 /// The cost of the best leaf on cases of these class masses, and its label. Ties: the smallest label.
@@ -157,30 +224,39 @@ mod tests {
     }
 
     #[test]
-    fn exponents_are_exact() {
-        for (x, exponent) in [(1.0, 0), (0.5, -1), (0.75, -2), (3.0, 0), (12.0, 2), (5e-324, -1074), (f64::MAX, 971)] {
-            assert_eq!(lowest_bit(x), exponent, "{x}");
-            assert_eq!(x % power_of_two(exponent), 0.0);
-        }
-        assert_eq!(power_of_two(-1074), 5e-324);
-        assert_eq!(power_of_two(-1022), f64::MIN_POSITIVE);
-    }
-
-    #[test]
     fn weights_of_any_size_fit_or_are_refused() {
         for (weights, total) in [
-            (&[1e307, 1.0][..], 1e307),
-            (&[8.9e307, 1e-300], 8.9e307),
+            (&[1e307, 3e307][..], 4e307),
             (&[5e-324, 1e-323], 1.5e-323),
-            (&[f64::MIN_POSITIVE, 1e9], 1e9),
+            (&[std::f64::consts::PI, 1e9], 1e9),
             (&[0.1, 0.2], 0.1 + 0.2),
         ] {
             let units = units(weights, 0.0).expect("in range");
             assert!(units.total < 1 << 62);
-            assert!((units.value(units.total) / total - 1.0).abs() < 1e-9, "{weights:?}: {units:?}");
+            assert!((units.value(units.total) / total - 1.0).abs() < 1e-8, "{weights:?}: {units:?}");
         }
-        for weights in [&[1e308, 1.0][..], &[f64::MAX, f64::MAX]] {
-            assert!(matches!(units(weights, 0.0), Err(Error::BadWeight { row: 0 | 1, .. })));
+        // The sum is out of range, or the smaller weight would be rounded to nothing, or to something else.
+        for (weights, at) in [
+            (&[1e308, 1.0][..], 0),
+            (&[f64::MAX, f64::MAX], 1),
+            (&[1e307, 1.0], 1),
+            (&[f64::MIN_POSITIVE, 1e9], 0),
+            (&[1.0, std::f64::consts::PI * 1e-12], 1),
+        ] {
+            let refused = units(weights, 0.0);
+            assert!(matches!(refused, Err(Error::BadWeight { row, .. }) if row == at), "{weights:?}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn penalties_are_kept_or_refused() {
+        for (penalty, in_units, total) in [(1.0 / 3.0, 1, 6), (2.0 / 7.0, 2, 14), (1e-12, 1, 2_000_000_000_000)] {
+            let units = units(&[1.0, 1.0], penalty).expect("in range");
+            assert_eq!((units.node_penalty, units.total), (in_units, total), "{penalty}");
+        }
+        for penalty in [1e-300, 5e-324, std::f64::consts::PI * 1e-15] {
+            let refused = units(&[1.0, 1.0], penalty);
+            assert!(matches!(refused, Err(Error::InvalidParameter { name: "node_penalty", .. })), "{refused:?}");
         }
     }
 
@@ -203,10 +279,11 @@ mod tests {
             let units = units(&[0.1, 0.2], penalty).expect("in range");
             assert_eq!((units.resolution, units.node_penalty), (0.1, 4), "{penalty}");
         }
-        // A third is no decimal, nor is the float after a tenth.
-        for weights in [&[1.0 / 3.0][..], &[0.1 + f64::EPSILON / 8.0, 0.1]] {
-            assert!(units(weights, 0.0).expect("in range").resolution < 1e-15);
-        }
+        // The float after a tenth is not a tenth.
+        assert!(units(&[0.1 + f64::EPSILON / 8.0, 0.1], 0.0).expect("in range").resolution < 1e-15);
+        // Thirds are whole thirds.
+        let thirds = units(&[1.0 / 3.0, 2.0 / 3.0], 1.0 / 9.0).expect("in range");
+        assert_eq!((thirds.resolution, thirds.node_penalty, thirds.total), (1.0 / 9.0, 1, 9));
     }
 
     #[test]

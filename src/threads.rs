@@ -2,7 +2,10 @@
 //!
 //! Each search has its own rayon pool: the global one hangs in a forked child.
 
-use std::sync::{LockResult, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, LockResult, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Error, Result};
 
@@ -44,13 +47,44 @@ pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
 /// Runs `work` in a pool of its own and tells it the number of threads it has: fewer where so many cannot be started, and
 /// one, right here, if one is enough or no pool can be had.
 pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
+    match pool(threads) {
+        Some(pool) => {
+            let threads = pool.current_num_threads();
+            pool.install(|| work(threads))
+        }
+        None => work(1),
+    }
+}
+
+/// A pool of so many threads, or of fewer where so many cannot be started; `None` if that leaves one.
+pub(crate) fn pool(threads: usize) -> Option<ThreadPool> {
     let fewer = |&threads: &usize| Some(threads / 2);
-    for threads in std::iter::successors(Some(threads), fewer).take_while(|&threads| threads > 1) {
-        if let Ok(pool) = rayon::ThreadPoolBuilder::new().num_threads(threads).build() {
-            return pool.install(|| work(threads));
+    let numbers = std::iter::successors(Some(threads), fewer).take_while(|&threads| threads > 1);
+    numbers.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build()).find_map(std::result::Result::ok)
+}
+
+/// Starts a thread in a scope, with the first of some sizes of its stack that the system has room for (`None`: the usual
+/// one), or gives its work back. The work is told the size.
+pub(crate) fn start<'s, 'e, T: Send + 's, W: FnOnce(Option<usize>) -> T + Send + 's>(
+    scope: &'s Scope<'s, 'e>,
+    stacks: impl IntoIterator<Item = Option<usize>>,
+    work: W,
+) -> std::result::Result<ScopedJoinHandle<'s, T>, W> {
+    // Work that a thread could not be made for is lost with it, so it is fetched from here.
+    let shared = Arc::new(Mutex::new(Some(work)));
+    for stack in stacks {
+        let shared = shared.clone();
+        let fetch = move || {
+            let work = lock(&shared).take();
+            work.map(|work| work(stack)).expect("one thread fetches it")
+        };
+        let builder = stack.map_or_else(Builder::new, |bytes| Builder::new().stack_size(bytes));
+        if let Ok(thread) = builder.spawn_scoped(scope, fetch) {
+            return Ok(thread);
         }
     }
-    work(1)
+    let work = lock(&shared).take();
+    Err(work.expect("nobody fetched it"))
 }
 
 /// What a lock holds. A thread that panicked with it leaves nothing half done that others would read: they go on.

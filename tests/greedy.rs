@@ -11,6 +11,8 @@ mod amount;
 mod candidates;
 #[path = "greedy/cases.rs"]
 mod cases;
+#[path = "greedy/extreme.rs"]
+mod extreme;
 #[path = "greedy/impurity.rs"]
 mod impurity;
 #[path = "greedy/properties.rs"]

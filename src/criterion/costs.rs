@@ -1,7 +1,8 @@
 //! Costs of errors, and the cost of a leaf as an impurity.
 
-use super::exact::common_divisor;
-use super::{Impurity, Side};
+use super::{Exact, Fraction, Impurity, Side};
+use crate::error::{Error, Result};
+use crate::scale::{Scale, common_divisor};
 
 /// Costs of errors as integers: `costs[i][j]` of taking class i for class j.
 #[derive(Debug, Clone, PartialEq)]
@@ -10,40 +11,51 @@ pub(crate) struct Costs {
     costs: Option<Vec<Vec<u64>>>,
     /// How many units are one.
     per_one: f64,
-    /// The same as a ratio of whole numbers, where it is one of small ones.
-    ratio: Option<(u64, u64)>,
+    /// The same as a ratio of whole numbers, times a power of two.
+    ratio: (u64, u64, i32),
 }
 
 impl Costs {
-    /// Costs have fewer units than this. What is no multiple of a binary or decimal unit is rounded to one, but no cost to
-    /// nothing.
+    /// Costs have at most this many units.
     const MOST: f64 = (1u64 << 40) as f64;
+    /// By what part of itself a cost may be rounded.
+    const MOST_ERROR: f64 = 1.0 / (1u64 << 20) as f64;
 
     /// Every error costs one.
     pub fn errors() -> Self {
-        Costs { costs: None, per_one: 1.0, ratio: Some((1, 1)) }
+        Costs { costs: None, per_one: 1.0, ratio: (1, 1, 0) }
     }
 
-    /// Finite costs, not negative, 0 on the diagonal.
-    pub fn new(costs: &[Vec<f64>]) -> Self {
-        let most = costs.iter().flatten().fold(0.0f64, |a, &b| a.max(b));
-        // Brought near one by a power of two, which loses nothing, in two steps, since one may be out of range.
-        let places = if most > 0.0 { -most.log2().floor() as i32 } else { 0 };
-        let near_one = |cost: f64| cost * 2f64.powi(places / 2) * 2f64.powi(places - places / 2);
-        let (near, scale) = if places.abs() > 100 { (places, true) } else { (0, false) };
-        let scaled = |cost: f64| if scale { near_one(cost) } else { cost };
-        let finest = if most > 0.0 { 2f64.powi((Self::MOST / scaled(most)).log2().floor() as i32) } else { 1.0 };
-        let all = || costs.iter().flatten().map(|&cost| scaled(cost));
-        let whole = |unit: f64| all().all(|cost| (cost * unit).round() / unit == cost);
-        let units = (0..=40).map(|digits| 2f64.powi(digits)).chain((1..=9).map(|digits| 10f64.powi(digits)));
-        let unit = units.into_iter().find(|&unit| unit <= finest && whole(unit)).unwrap_or(finest);
-        let in_units = |&cost: &f64| ((scaled(cost) * unit).round() as u64).max(u64::from(cost > 0.0));
+    /// Finite costs, not negative, 0 on the diagonal, as multiples of a unit.
+    ///
+    /// # Errors
+    /// If there is no unit under which they are below 2^40, and rounding to the finest such would change one by more than
+    /// 2^-20 of itself.
+    pub fn new(costs: &[Vec<f64>]) -> Result<Self> {
+        let positive = || costs.iter().flatten().copied().filter(|&cost| cost > 0.0);
+        let most = positive().fold(0.0, f64::max);
+        let scale = match Scale::exact(positive, most, 2.0 * Self::MOST, 1023) {
+            _ if most == 0.0 => Scale::ONE,
+            Some(scale) => scale,
+            None => {
+                let grid = Scale::grid(most, 2.0 * Self::MOST);
+                if let Some(cost) = positive().find(|&cost| !(grid.error(cost) <= Self::MOST_ERROR)) {
+                    let expected = format!(
+                        "0 or at least 2^-20 of the greatest, {most:?}, or multiples of a unit of which that is less than 2^40"
+                    );
+                    return Err(Error::InvalidParameter { name: "costs", expected, got: format!("{cost:?}") });
+                }
+                grid
+            }
+        };
+        let in_units = |&cost: &f64| if cost > 0.0 { scale.whole(cost) } else { 0 };
         let mut costs: Vec<Vec<u64>> = costs.iter().map(|row| row.iter().map(in_units).collect()).collect();
         // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
         let divisor = costs.iter().flatten().copied().fold(0, common_divisor).max(1);
         costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
-        let ratio = (near == 0 && unit.fract() == 0.0).then_some((unit as u64, divisor));
-        Costs { costs: Some(costs), per_one: unit * 2f64.powi(near) / divisor as f64, ratio }
+        let scale = scale.divided(divisor);
+        let (numerator, denominator) = scale.unit();
+        Ok(Costs { costs: Some(costs), per_one: denominator / numerator, ratio: scale.per_one() })
     }
 
     /// Binary digits of the greatest cost in units.
@@ -62,8 +74,8 @@ impl Costs {
         self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
     }
 
-    /// How many units are one, as a ratio of whole numbers, where it is one of small ones.
-    pub fn ratio(&self) -> Option<(u64, u64)> {
+    /// How many units are one: a whole number over another, times a power of two.
+    pub fn ratio(&self) -> (u64, u64, i32) {
         self.ratio
     }
 
@@ -96,7 +108,8 @@ pub(crate) struct LeafCost {
 impl LeafCost {
     /// For sets of at most this mass.
     pub fn new(costs: Costs, most: u64) -> Self {
-        let bits = 64 - most.leading_zeros() + costs.bits();
+        // Where every error costs one, costs are masses.
+        let bits = 64 - most.leading_zeros() + if costs.costs.is_some() { costs.bits() } else { 0 };
         LeafCost { costs, drop: bits.saturating_sub(62) }
     }
 }
@@ -104,6 +117,12 @@ impl LeafCost {
 impl LeafCost {
     fn in_range(&self, cost: u128) -> i64 {
         (cost >> self.drop) as i64
+    }
+
+    /// What a split into these parts takes off the cost.
+    fn gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> i128 {
+        let cost = |masses: &[u64]| self.costs.leaf(masses).0 as i128;
+        cost(whole) - parts.map(cost).sum::<i128>()
     }
 }
 
@@ -152,8 +171,21 @@ impl Impurity for LeafCost {
         if self.drop == 0 { 0 } else { branches as i64 + 1 }
     }
 
-    fn is_gain(&self, _: &Side, _: &Side, gain: i64) -> bool {
-        self.drop == 0 && gain > 0
+    fn is_gain(&self, part: &Side, whole: &Side, gain: i64) -> bool {
+        if self.drop == 0 {
+            return gain > 0;
+        }
+        // Of two branches: the other one is what is left. Of several that is enough, and else the exact gain is asked.
+        let rest: Vec<u64> = whole.masses.iter().zip(&part.masses).map(|(all, part)| all - part).collect();
+        self.gain([&part.masses[..], &rest].into_iter(), &whole.masses) > 0
+    }
+
+    fn rounds(&self) -> bool {
+        self.drop > 0
+    }
+
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
+        Fraction::new(self.gain(parts, whole), 1).map(Exact::Fraction)
     }
 
     fn unit(&self) -> f64 {
@@ -170,7 +202,7 @@ mod tests {
     use super::*;
 
     fn units(costs: &[[f64; 2]; 2]) -> (Vec<Vec<u64>>, f64) {
-        let costs = Costs::new(&costs.map(|row| row.to_vec()));
+        let costs = Costs::new(&costs.map(|row| row.to_vec())).expect("near each other");
         (costs.costs.expect("a matrix"), costs.per_one)
     }
 
@@ -180,15 +212,19 @@ mod tests {
         assert_eq!(units(&[[0.0, 5000.0], [1000.0, 0.0]]), (vec![vec![0, 5], vec![1, 0]], 1e-3));
         assert_eq!(units(&[[0.0, 0.1], [0.25, 0.0]]), (vec![vec![0, 2], vec![5, 0]], 20.0));
         assert_eq!(units(&[[0.0, 0.0], [0.0, 0.0]]).0, [[0, 0], [0, 0]]);
-        // Whatever their size and ratio, none of them vanishes.
-        for (large, small) in
-            [(1e7, 1.0), (1e20, 1.0), (1e300, 1e-300), (5e-324, 5e-324), (1e-305, 3e-306), (f64::MAX, 1.0)]
-        {
-            let (costs, _) = units(&[[0.0, large], [small, 0.0]]);
-            assert!(
-                costs[1][0] >= 1 && costs[0][1] >= costs[1][0] && costs[0][1] <= 1 << 41,
-                "{large} {small} {costs:?}"
-            );
+        // Of any size, in proportion.
+        assert_eq!(units(&[[0.0, 1e-305], [3e-306, 0.0]]).0, [[0, 10], [3, 0]]);
+        assert_eq!(units(&[[0.0, 5e-324], [5e-324, 0.0]]).0, [[0, 1], [1, 0]]);
+        assert_eq!(units(&[[0.0, f64::MAX], [f64::MAX / 4.0, 0.0]]).0, [[0, 4], [1, 0]]);
+        let third = 1.0 / 3.0;
+        assert_eq!(units(&[[0.0, third], [2.0 * third, 0.0]]), (vec![vec![0, 1], vec![2, 0]], 3.0));
+        // Both have many digits, and the smaller keeps some of them.
+        let (costs, _) = units(&[[0.0, std::f64::consts::E], [1e-5 * std::f64::consts::PI, 0.0]]);
+        assert!(costs[0][1] < 1 << 41 && costs[1][0] > 1 << 20, "{costs:?}");
+        // None of them vanishes.
+        for (large, small) in [(1e20, 1.0), (1e300, 1e-300), (f64::MAX, 1.0), (std::f64::consts::PI, 1e-9)] {
+            let costs = Costs::new(&[vec![0.0, large], vec![small, 0.0]]);
+            assert!(matches!(costs, Err(Error::InvalidParameter { name: "costs", .. })), "{costs:?}");
         }
     }
 }

@@ -47,6 +47,11 @@ impl Entropy {
         Entropy { rounds: most >= table.len() as u64, table, digits, unit: 2f64.powi(digits), n_classes }
     }
 
+    /// Bytes of the table that [`Entropy::new`] makes.
+    pub fn bytes(most: u64, tabulated: u64) -> u64 {
+        8 * (tabulated.min(most).min(Self::MOST_TABULATED) + 1)
+    }
+
     /// x log2 x in units.
     #[inline(always)]
     fn x_log_x(&self, x: u64) -> i64 {

@@ -1,16 +1,24 @@
 //! Gains that are not rounded, to compare those that rounding cannot tell apart.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use smallvec::SmallVec;
 
-use super::Fraction;
+use super::big::{Big, Difference};
+use super::fraction::wide_product;
+use super::{Costs, Fraction};
+use crate::scale::common_divisor;
 
 /// A gain as the number it is.
 #[derive(Debug, Clone)]
 pub(crate) enum Exact {
-    /// A rational number.
+    /// A rational number of few digits.
     Fraction(Fraction),
+    /// The same over a power of two.
+    Over(Fraction, u32),
+    /// One of many digits.
+    Quotients(Quotients),
     /// The sum of x log2 x over the class masses x of parts, less that over their sums, less the same for the whole.
     Logs(Parts),
 }
@@ -34,45 +42,144 @@ impl Parts {
         Parts { masses, n_classes }
     }
 
+    fn each(&self) -> impl Iterator<Item = &[u64]> {
+        self.masses.chunks((self.n_classes as usize).max(1))
+    }
+
+    /// Per class.
+    fn whole(&self) -> impl Iterator<Item = u64> + '_ {
+        let k = self.n_classes as usize;
+        (0..k).map(move |class| self.masses.iter().skip(class).step_by(k.max(1)).sum::<u64>())
+    }
+
     /// The gain as a sum of c x log2 x over (x, c), times a sign.
     fn terms(&self, sign: i64) -> impl Iterator<Item = (u64, i64)> + '_ {
-        let k = self.n_classes as usize;
-        let of_class = move |class: usize| self.masses.iter().skip(class).step_by(k.max(1)).sum::<u64>();
-        let whole = (0..k).map(move |class| (of_class(class), -sign));
+        let whole = self.whole().map(move |mass| (mass, -sign));
         let parts = self.masses.iter().map(move |&mass| (mass, sign));
-        let totals = self.masses.chunks(k.max(1)).map(move |part| (part.iter().sum(), -sign));
+        let totals = self.each().map(move |part| (part.iter().sum(), -sign));
         whole.chain(parts).chain(totals).chain([(self.masses.iter().sum(), sign)])
     }
 }
 
+/// A gain that is a sum of quotients, by the masses it comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Quotients {
+    parts: Parts,
+    /// `None`: sums of squares over sums. Else minus sums of costs times products of two masses, over sums.
+    costs: Option<Arc<Costs>>,
+    /// Masses are in units of two to the minus so many.
+    digits: u32,
+}
+
+impl Quotients {
+    pub fn new<'m>(parts: impl Iterator<Item = &'m [u64]>, costs: Option<Arc<Costs>>) -> Self {
+        Quotients { parts: Parts::new(parts), costs, digits: 0 }
+    }
+
+    /// The impurity or purity of a set, over its mass; 0 for no set.
+    fn of(&self, masses: &[u64]) -> (Big, Big) {
+        let total = masses.iter().map(|&mass| u128::from(mass)).sum::<u128>();
+        let square = |&mass: &u64| u128::from(mass) * u128::from(mass);
+        let products = match &self.costs {
+            None => Big::from(masses.iter().map(square).sum::<u128>()),
+            Some(costs) => (0..masses.len()).fold(Big::default(), |sum, k| {
+                let row = (0..masses.len()).map(|j| u128::from(masses[j]) * costs.of(k, j)).sum::<u128>();
+                sum.plus(&Big::from(row).times(&Big::from(u128::from(masses[k]))))
+            }),
+        };
+        (products, Big::from(total.max(1) << self.digits.min(60)))
+    }
+
+    fn difference(&self) -> Difference {
+        let whole: Vec<u64> = self.parts.whole().collect();
+        Difference::new(self.parts.each().map(|part| self.of(part)), self.of(&whole), self.costs.is_some())
+    }
+}
+
 impl Exact {
-    /// How two gains compare; `None` if they differ, and their rounded values say how.
+    /// How two gains compare; `None` if that cannot be said, as of gains of different kinds.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
+        let difference = |exact: &Exact| match exact {
+            Exact::Fraction(fraction) => Some(fraction.difference(0)),
+            Exact::Over(fraction, digits) => Some(fraction.difference(*digits)),
+            Exact::Quotients(quotients) => Some(quotients.difference()),
+            Exact::Logs(_) => None,
+        };
         match (self, other) {
             (Exact::Fraction(a), Exact::Fraction(b)) => Some(a.cmp(b)),
             (Exact::Logs(a), Exact::Logs(b)) => {
-                is_zero(a.terms(1).chain(b.terms(-1)).collect()).then_some(Ordering::Equal)
+                let terms: Vec<(u64, i64)> = a.terms(1).chain(b.terms(-1)).collect();
+                if is_zero(terms.clone()) { Some(Ordering::Equal) } else { sign(&terms) }
             }
-            _ => None,
+            (a, b) => Some(difference(a)?.compare(&difference(b)?)),
         }
     }
 
     /// Whether the gain is positive, if that can be said.
     pub fn is_positive(&self) -> Option<bool> {
         match self {
-            Exact::Fraction(gain) => Some(gain.is_positive()),
+            Exact::Fraction(gain) | Exact::Over(gain, _) => Some(gain.is_positive()),
+            Exact::Quotients(gain) => Some(gain.difference().sign().is_gt()),
             Exact::Logs(_) => None,
         }
     }
 
-    /// The gain of masses that are in units of a power of two below one.
-    pub fn over(self, digits: u32) -> Option<Self> {
+    /// Bytes apart from its own.
+    pub fn heap(&self) -> usize {
         match self {
-            Exact::Fraction(gain) => gain.over(digits).map(Exact::Fraction),
-            // Sums in one unit compare with each other alone.
-            logs => (digits > 0).then_some(logs),
+            Exact::Logs(parts) | Exact::Quotients(Quotients { parts, .. }) if parts.masses.spilled() => {
+                8 * parts.masses.capacity()
+            }
+            _ => 0,
         }
     }
+
+    /// The gain at a node of whole cases, or of parts of cases with so many binary digits, in units that both share.
+    pub fn in_common(self, is_whole: bool, digits: u32) -> Self {
+        match self {
+            Exact::Fraction(gain) if !is_whole => gain.over(digits).map_or(Exact::Over(gain, digits), Exact::Fraction),
+            Exact::Quotients(gain) if !is_whole => Exact::Quotients(Quotients { digits, ..gain }),
+            // The gain of masses times a number is that number times the gain.
+            Exact::Logs(mut parts) if is_whole => {
+                parts.masses.iter_mut().for_each(|mass| *mass <<= digits);
+                Exact::Logs(parts)
+            }
+            same => same,
+        }
+    }
+}
+
+/// The sign of a sum of c x log2 x that is not 0; `None` if 120 binary digits do not tell.
+fn sign(terms: &[(u64, i64)]) -> Option<Ordering> {
+    let (mut plus, mut minus) = (Big::default(), Big::default());
+    for &(x, c) in terms.iter().filter(|(x, _)| *x > 1) {
+        let product = Big::from(u128::from(x) * u128::from(c.unsigned_abs())).times(&log2(x));
+        let sum = if c > 0 { &mut plus } else { &mut minus };
+        *sum = sum.plus(&product);
+    }
+    let order = plus.cmp(&minus);
+    let difference = if order.is_lt() { minus.minus(&plus) } else { plus.minus(&minus) };
+    // A logarithm is wrong by less than 2^4 of its last digits, and comes less than 2^64 times, for each term.
+    let doubt = 64 + 4 + usize::BITS - terms.len().leading_zeros();
+    (difference.bits() > doubt).then_some(order)
+}
+
+/// log2 x times 2^128, wrong by a few of the last digits at most.
+fn log2(x: u64) -> Big {
+    let mut z = u128::from(x) << (64 + x.leading_zeros()); // 127 digits after the point, in [1, 2)
+    let mut log = 0u128;
+    for bit in (0..128).rev() {
+        // Squaring doubles the logarithm, and its integer part is the next digit.
+        let (high, low) = wide_product(z, z); // 126 digits after the point, in [1, 4)
+        if high >> 127 == 1 {
+            log |= 1 << bit;
+            z = high;
+        } else {
+            z = high << 1 | low >> 127;
+        }
+    }
+    let whole = Big::from(u128::from(63 - x.leading_zeros())).times(&Big::from(1 << 127)).times(&Big::from(2));
+    whole.plus(&Big::from(log))
 }
 
 /// Whether a sum of c x log2 x is 0: whether the product of x^(c x) is one. All x are written as products of pairwise
@@ -99,14 +206,6 @@ fn is_zero(mut terms: Vec<(u64, i64)>) -> bool {
     coprime.iter().all(|&(_, exponent)| exponent == 0)
 }
 
-/// The greatest number that divides both; that of 0 and another is the other.
-pub(super) fn common_divisor(mut a: u64, mut b: u64) -> u64 {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -125,6 +224,35 @@ mod tests {
         // x^x y^y = z^z in whole numbers (Ko Chao 1940): 2^12 3^6, 2^8 3^8 and 2^11 3^7.
         let (x, y, z) = ((1 << 12) * 729, 256 * 6561, 2048 * 2187);
         assert!(is_zero(vec![(x, 1), (y, 1), (z, -1)]));
+    }
+
+    #[test]
+    fn signs_of_sums() {
+        // 190537 log2 3 is 301994, but for 10^-7.
+        for (more, c) in [(3, 1), (2, -1)] {
+            let terms: Vec<(u64, i64)> = vec![(1 << 20, more), (1 << 21, c)];
+            let float: f64 = terms.iter().map(|&(x, c)| c as f64 * x as f64 * (x as f64).log2()).sum();
+            assert_eq!(sign(&terms), float.partial_cmp(&0.0));
+        }
+        let close = |twos: i64| (0..1).map(|_| (3, 190537)).chain([(2, -twos)]).collect::<Vec<(u64, i64)>>();
+        let (three, two) = (3.0 * 190537.0 * 3f64.log2(), 2.0);
+        let twos = (three / two).floor() as i64;
+        assert_eq!(sign(&close(twos)), Some(Ordering::Greater));
+        assert_eq!(sign(&close(twos + 1)), Some(Ordering::Less));
+        // (2^62 - 1) log (2^62 - 1) + (2^62 - 1) log 2^62 lies between twice either.
+        let (a, b) = ((1 << 62) - 1, 1 << 62);
+        assert_eq!(sign(&[(a, 2), (b, -1), (a, -1)]), Some(Ordering::Less));
+        assert_eq!(sign(&[]), None);
+    }
+
+    #[test]
+    fn logarithms_have_128_digits() {
+        assert_eq!(log2(1 << 40), Big::from(40).times(&Big::from(1 << 127)).times(&Big::from(2)));
+        for (base, power) in [(3u64, 20), (10, 10), (1001, 5)] {
+            let (one, all) = (log2(base).times(&Big::from(u128::from(power as u32))), log2(base.pow(power)));
+            let difference = if one < all { all.minus(&one) } else { one.minus(&all) };
+            assert!(difference.bits() < 8, "{base}^{power}: {difference:?}");
+        }
     }
 
     proptest! {

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::big::{Big, Difference};
+
 /// A fraction that need not be in lowest terms; the denominator is positive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fraction {
@@ -46,6 +48,17 @@ impl Fraction {
         Some(Fraction { numerator, denominator: self.denominator.checked_mul(other.denominator)? })
     }
 
+    /// As a number of any size, over a power of two.
+    pub(super) fn difference(self, digits: u32) -> Difference {
+        let denominator = Big::from(self.denominator).times(&Big::from(1 << digits));
+        let fraction = (Big::from(self.numerator.unsigned_abs()), denominator);
+        let none = (Big::default(), Big::from(1));
+        match self.numerator < 0 {
+            true => Difference::new([none].into_iter(), fraction, false),
+            false => Difference::new([fraction].into_iter(), none, false),
+        }
+    }
+
     fn lowest(self) -> Self {
         let (mut a, mut b) = (self.numerator.unsigned_abs(), self.denominator);
         while b > 0 {
@@ -83,7 +96,7 @@ impl PartialEq for Fraction {
 impl Eq for Fraction {}
 
 /// The upper and lower 128 bits of a product.
-fn wide_product(a: u128, b: u128) -> (u128, u128) {
+pub(super) fn wide_product(a: u128, b: u128) -> (u128, u128) {
     let halves = |x: u128| (x >> 64, x & u128::from(u64::MAX));
     let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
     let (low, middle, other) = (a0 * b0, a1 * b0, a0 * b1);

@@ -1,5 +1,10 @@
 //! The Gini index, plain and with costs. Purities are quotients.
 
+use std::sync::Arc;
+
+use smallvec::SmallVec;
+
+use super::exact::Quotients;
 use super::{Costs, Exact, Fraction, Impurity, Side, shares_differ};
 
 /// Quotients are in units of 2^-digits.
@@ -27,7 +32,7 @@ impl Fixed {
     }
 }
 
-/// The purities of the parts less that of the whole; `None` where terms are too large.
+/// The purities of the parts less that of the whole, in small numbers where these do; `None` there if terms are too large.
 fn gain_of_quotients<'m>(
     parts: impl Iterator<Item = &'m [u64]>,
     whole: &[u64],
@@ -39,6 +44,9 @@ fn gain_of_quotients<'m>(
     }
     Some(Exact::Fraction(gain))
 }
+
+/// Masses below this have gains in small numbers, most often.
+const SMALL: u64 = 1 << 31;
 
 /// The Gini index: purity is the sum of squared masses over the mass.
 #[derive(Debug)]
@@ -97,10 +105,16 @@ impl Impurity for Gini {
     }
 
     fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
-        gain_of_quotients(parts, whole, |masses| {
-            let squares = masses.iter().map(|&mass| u128::from(mass) * u128::from(mass)).sum::<u128>();
-            Fraction::new(squares.try_into().ok()?, masses.iter().sum())
-        })
+        let parts: SmallVec<[&[u64]; 2]> = parts.collect();
+        let small = || {
+            gain_of_quotients(parts.iter().copied(), whole, |masses| {
+                let squares = masses.iter().map(|&mass| u128::from(mass) * u128::from(mass)).sum::<u128>();
+                Fraction::new(squares.try_into().ok()?, masses.iter().sum())
+            })
+        };
+        let is_small = whole.iter().sum::<u64>() < SMALL;
+        let exact = if is_small { small() } else { None };
+        Some(exact.unwrap_or_else(|| Exact::Quotients(Quotients::new(parts.iter().copied(), None))))
     }
 
     fn unit(&self) -> f64 {
@@ -111,7 +125,7 @@ impl Impurity for Gini {
 /// The Gini index with costs: sum L(k, k') p(k) p(k'), times the mass (equation 8 of the lecture notes).
 #[derive(Debug)]
 pub(crate) struct CostGini {
-    costs: Costs,
+    costs: Arc<Costs>,
     /// Binary digits of masses to drop so that products stay in range; none unless masses are huge.
     drop: u32,
     fixed: Fixed,
@@ -122,7 +136,7 @@ impl CostGini {
     pub fn new(costs: Costs, most: u64) -> Self {
         let (bits, cost_bits) = (64 - most.leading_zeros(), costs.bits());
         let drop = bits.saturating_sub((126 - cost_bits) / 2);
-        CostGini { fixed: Fixed::new(bits - drop + cost_bits), costs, drop }
+        CostGini { fixed: Fixed::new(bits - drop + cost_bits), costs: costs.into(), drop }
     }
 
     /// The sum of L(k, k') m(k) m(k').
@@ -190,10 +204,17 @@ impl Impurity for CostGini {
     }
 
     fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
-        gain_of_quotients(parts, whole, |masses| {
-            let pairs: i128 = self.pairs(masses).try_into().ok()?;
-            if self.drop == 0 { Fraction::new(-pairs, masses.iter().sum()) } else { None }
-        })
+        let parts: SmallVec<[&[u64]; 2]> = parts.collect();
+        let small = || {
+            gain_of_quotients(parts.iter().copied(), whole, |masses| {
+                let pairs: i128 = self.pairs(masses).try_into().ok()?;
+                Fraction::new(-pairs, masses.iter().sum())
+            })
+        };
+        let is_small = self.drop == 0 && whole.iter().sum::<u64>() < SMALL;
+        let exact = if is_small { small() } else { None };
+        let quotients = || Quotients::new(parts.iter().copied(), Some(self.costs.clone()));
+        Some(exact.unwrap_or_else(|| Exact::Quotients(quotients())))
     }
 
     fn unit(&self) -> f64 {

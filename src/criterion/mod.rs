@@ -7,10 +7,12 @@
 //!
 //! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: class shares are compared by
 //! cross-multiplication. Gains that are equal though the masses are not are told to be equal: tabulated logarithms are
-//! sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared as products,
-//! quotients as fractions (`exact`). Unequal gains that are closer than 2^-30 of the node's mass, in tables of millions
-//! of cases, may be ordered by rounding, and so may equal ones of quotients where masses are beyond 2^31.
+//! sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared as products and
+//! then by logarithms of 128 digits, quotients as fractions of any size (`exact`). What may be ordered by rounding: unequal
+//! tabulated gains that are closer than 2^-30 of the node's mass, in tables of millions of cases, and gain ratios closer
+//! than that.
 
+mod big;
 mod costs;
 mod entropy;
 mod exact;

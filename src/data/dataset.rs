@@ -309,11 +309,6 @@ impl Dataset {
         }
     }
 
-    /// The same table with other weights, one per row, finite and not negative.
-    pub(crate) fn with_weights(&self, weights: Vec<f64>) -> Self {
-        Dataset { weights: Some(weights.into()), ..self.clone() }
-    }
-
     /// Whether a column holds numbers, as the schema stores them.
     pub fn number(&self, feature: usize) -> Option<Number> {
         match &self.schema.features[feature].kind {

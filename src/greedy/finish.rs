@@ -2,7 +2,8 @@
 
 use super::growth::{Grown, GrownSplit};
 use super::split::Cut;
-use super::table::{Coded, Listed, Table, weighed};
+use super::table::{Coded, Listed, Table};
+use super::weigh::weighed;
 use super::{Missing, Params};
 use crate::criterion::Costs;
 use crate::data::{Dataset, Target};

@@ -219,12 +219,14 @@ impl<'t, I: Impurity> Grower<'t, I> {
             for mut task in fresh.drain(..) {
                 match self.choose(&mut task, &mut room, &mut ticker) {
                     Some((column, found)) => {
+                        // Gains of different nodes are compared: a rough one is not enough.
+                        let found = self.closely(&task, column, found, &mut room);
                         let digits = if task.whole { 0 } else { self.table.digits };
                         // In units that whole cases and parts share: powers of two apart.
                         let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();
                         let places = units.log2() as i32 + digits as i32;
                         let common = i128::from(found.gain) << (32 - places);
-                        let exact = found.exact.and_then(|exact| exact.over(digits));
+                        let exact = found.exact.map(|exact| exact.in_common(task.whole, self.table.digits));
                         heap.push(Candidate { gain: (exact, common), task, column, cut: found.cut });
                     }
                     None => room.grown.push((task.id, task.leaf())),
@@ -457,7 +459,7 @@ impl Task<'_> {
 
 /// A node with its split, by total gain; ties: the node that came first.
 struct Candidate<'t> {
-    /// As a fraction, if rounding matters, and rounded.
+    /// As it is, if rounding matters, and rounded.
     gain: (Option<Exact>, i128),
     task: Task<'t>,
     column: u32,

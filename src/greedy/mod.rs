@@ -51,6 +51,7 @@ mod rough;
 pub(crate) mod rules;
 pub(crate) mod split;
 pub(crate) mod table;
+pub(crate) mod weigh;
 
 use crate::budget::{Budget, Limits, Status};
 pub use crate::criterion::Criterion;
@@ -59,8 +60,8 @@ use crate::error::{Error, Result};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
 use growth::Growth;
-pub use table::MOST_UNITS;
 use table::Table;
+pub use weigh::MOST_UNITS;
 
 /// How nominal columns are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -78,8 +78,9 @@ impl Ranking {
     pub fn bytes(&self) -> usize {
         let places = if self.places.spilled() { self.places.capacity() } else { 0 };
         let places = places * (size_of::<Place>() + size_of::<Found>());
+        let heap: usize = self.found.iter().map(Found::heap).sum();
         let rough = if self.rough.spilled() { self.rough.capacity() * size_of::<(u32, f32)>() } else { 0 };
-        16 * self.evaluated.len() + places + rough
+        16 * self.evaluated.len() + places + heap + rough
     }
 
     /// The place of the best of some columns: `Ok(None)` if none of them splits the set, `Err` if that is not known.

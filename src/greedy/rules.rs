@@ -36,6 +36,16 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
     }
 }
 
+/// Bytes of what [`with_rules`] makes beside its work.
+pub(crate) fn bytes(table: &Table, params: &Params) -> u64 {
+    match params.criterion {
+        Criterion::InformationGain | Criterion::GainRatio => {
+            Entropy::bytes(table.total, table.count.saturating_mul(TABULATED_PER_CASE))
+        }
+        _ => 0,
+    }
+}
+
 fn rules<I>(table: &Table, params: &Params, [whole, parts]: [I; 2]) -> [Rule<I>; 2] {
     let rule = |impurity, digits: u32| {
         let cases = |n: u64| n.saturating_mul(1 << digits);
@@ -69,9 +79,7 @@ pub(crate) fn costs(data: &Dataset, params: &Params) -> Result<Costs> {
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
     match &params.costs {
         None => Ok(Costs::errors()),
-        Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => {
-            Ok(Costs::new(costs))
-        }
+        Some(costs) if costs.len() == n_classes && costs.iter().all(|row| row.len() == n_classes) => Costs::new(costs),
         Some(costs) => {
             let lengths: Vec<String> = costs.iter().map(|row| row.len().to_string()).collect();
             Err(Error::InvalidParameter {

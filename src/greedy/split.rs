@@ -64,6 +64,15 @@ impl Found {
         }
     }
 
+    /// Bytes apart from its own.
+    pub fn heap(&self) -> usize {
+        let cut = match &self.cut {
+            Cut::Each(codes) | Cut::In(codes) => 4 * codes.len(),
+            _ => 0,
+        };
+        cut + self.exact.as_ref().map_or(0, |exact| size_of::<Exact>() + exact.heap())
+    }
+
     /// Whether gain and quality are known roughly only.
     pub fn is_rough(&self) -> bool {
         self.slack > 0 && self.exact.is_none()

@@ -9,20 +9,18 @@ use super::cases::CaseSet;
 use super::grid::Grid;
 use super::orders::{Entry, Layout};
 use super::split::Cut;
-use super::{ClassWeight, Missing, Params, mean};
+use super::weigh::weighed;
+use super::{Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Number, Ordered, Sorter, Target, Value};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::objective::Units;
 use crate::tree::Threshold;
 
 /// The code of a case without a value.
 pub(crate) const NONE: u32 = MISSING;
-
-/// Real weights have fewer units than this in all: that leaves room for fractions of cases.
-pub const MOST_UNITS: f64 = (1u64 << 42) as f64;
 
 /// How many cases one row stands for, and what mass.
 #[derive(Debug)]
@@ -175,9 +173,11 @@ impl Table {
         (0..data.columns().len()).try_for_each(|index| data.check_learnable(index, &present))?;
         let counts = || (0..cases.n_rows()).map(|row| cases.count(row)).collect::<Vec<_>>();
         let masses = || (0..cases.n_rows()).map(|row| units.mass(&cases, row)).collect::<Vec<_>>();
-        let weights = match (cases.counts(), cases.weights()) {
-            (None, None) => Weights::Unit,
-            (Some(_), None) => Weights::Counts(counts()),
+        // Masses may be counts although cases weigh: all the same, most often.
+        let are_counts = (0..cases.n_rows()).all(|row| units.mass(&cases, row) == cases.count(row));
+        let weights = match (are_counts, cases.counts()) {
+            (true, None) => Weights::Unit,
+            (true, Some(_)) => Weights::Counts(counts()),
             _ => Weights::Masses(counts(), masses()),
         };
         let count = match &weights {
@@ -185,7 +185,7 @@ impl Table {
             Weights::Counts(counts) | Weights::Masses(counts, _) => counts.iter().sum(),
         };
         let Target::Classes(classes) = cases.target() else { panic!("the search checked that the target has classes") };
-        let total = (0..cases.n_rows()).map(|row| units.mass(&cases, row)).sum::<u64>();
+        let total = units.total;
         let mass = |case: usize| match &weights {
             Weights::Unit => 1,
             Weights::Counts(masses) | Weights::Masses(_, masses) => masses[case],
@@ -238,64 +238,6 @@ impl Table {
             Weights::Counts(counts) | Weights::Masses(counts, _) => counts[case as usize],
         }
     }
-}
-
-/// The rows to learn from, with the weights of their classes in their own, which rows they are, and the unit of mass.
-pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
-    let mut present = data.cases()?;
-    if params.missing == Missing::Drop {
-        let all: Vec<usize> = bits::ones(&present).collect();
-        for column in data.columns().iter().filter(|column| column.n_missing() > 0) {
-            let is_missing = |row: &&usize| column.value(**row, MISSING) == Value::Missing;
-            // A column without any value says nothing of rows.
-            if !all.iter().all(|row| is_missing(&row)) {
-                all.iter().filter(is_missing).for_each(|&row| bits::clear(&mut present, row));
-            }
-        }
-        if present.iter().all(|&word| word == 0) {
-            return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });
-        }
-    }
-    let weighted = by_class(data, &params.class_weight, &present)?;
-    let by_weight = weighted.cases()?;
-    present.iter_mut().zip(by_weight).for_each(|(present, by_weight)| *present &= by_weight);
-    if present.iter().all(|&word| word == 0) {
-        return Err(Error::NoCases { reason: "every row left has weight 0" });
-    }
-    let units = Units::within(&weighted, 0.0, MOST_UNITS)?;
-    // A weight that is nothing beside the others is no case either.
-    let rows: Vec<usize> = bits::ones(&present).filter(|&row| units.mass(&weighted, row) > 0).collect();
-    let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
-    Ok((cases, present, units))
-}
-
-/// The table with the weights of classes in those of its rows.
-fn by_class(data: &Dataset, class_weight: &ClassWeight, present: &[u64]) -> Result<Dataset> {
-    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-    let factors = match class_weight {
-        ClassWeight::Equal => return Ok(data.clone()),
-        ClassWeight::Each(factors) if factors.len() != n_classes => {
-            return Err(Error::InvalidParameter {
-                name: "class_weight",
-                expected: format!("a weight for each of the {n_classes} classes"),
-                got: format!("{} weights", factors.len()),
-            });
-        }
-        ClassWeight::Each(factors) => factors.clone(),
-        ClassWeight::Balanced => {
-            // In integers, so that a count is a repetition.
-            let units = Units::within(data, 0.0, MOST_UNITS)?;
-            let mut masses = vec![0; n_classes];
-            bits::ones(present).for_each(|row| masses[classes[row] as usize] += units.mass(data, row));
-            let (total, present) = (masses.iter().sum::<u64>(), masses.iter().filter(|&&mass| mass > 0).count());
-            let factor = |mass: u64| if mass > 0 { total as f64 / (present as f64 * mass as f64) } else { 1.0 };
-            masses.into_iter().map(factor).collect()
-        }
-    };
-    let weights = classes.iter().enumerate().map(|(row, &class)| weight(row) * factors[class as usize]);
-    Ok(data.with_weights(weights.collect()))
 }
 
 /// Imputes and codes one column of a table without absent rows.

@@ -95,7 +95,8 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 ///     Whether every ordered column had a test between all its neighbouring values. True for the continuous engine;
 ///     False where thresholds were thinned out: optimal then means over those in `tests`.
 /// resolution : float
-///     All masses are multiples of this: one over a power of two or of ten; 1 for unweighted cases without a penalty.
+///     All masses are multiples of this: a power of two, or one over a power of ten, or a part of the least weight; 1 for
+///     unweighted cases without a penalty.
 /// seconds : float
 ///     Wall clock.
 /// trace : list of (seconds, objective, lower_bound)

@@ -12,7 +12,10 @@ use super::graph::{CaseNode, Child};
 use super::ground::Judge;
 use super::inseparable::Inseparable;
 use super::trees::{Forest, Subtree};
-use crate::budget::Stop;
+use crate::budget::{Stop, Ticker};
+
+/// What a look at a node takes.
+const PER_NODE: usize = 20;
 
 /// What is known of open nodes: cases that the features at hand cannot tell apart.
 pub(super) struct Inside<'i> {
@@ -24,50 +27,63 @@ pub(super) struct Inside<'i> {
 }
 
 /// The least error on the cases of an open node.
-fn at_open_node<S>(set: &CaseNode<S>, inside: &mut Option<Inside<'_>>) -> u64 {
+fn at_open_node<S>(set: &CaseNode<S>, inside: &mut Option<Inside<'_>>, ticker: &mut Ticker) -> Result<u64, Stop> {
     match inside {
         Some(inside) if set.judged.len() > 1 => {
-            inside.inseparable.errors_at_node(&set.judged, inside.features, inside.enough)
+            inside.inseparable.errors_at_node(&set.judged, inside.features, inside.enough, ticker)
         }
-        _ => 0,
+        _ => Ok(0),
     }
 }
 
 impl<S: Set> Forest<'_, S> {
     /// lberr of Algorithm 4: the error of a tree where the nodes that split by features of `open`, which may be taken
     /// away, are to be expanded and err on nothing but cases that cannot be told apart.
-    pub fn partial_error(&mut self, tree: &Subtree<S>, open: &S, inside: &mut Option<Inside<'_>>, used: &mut S) -> u64 {
+    pub fn partial_error(
+        &mut self,
+        tree: &Subtree<S>,
+        open: &S,
+        inside: &mut Option<Inside<'_>>,
+        used: &mut S,
+    ) -> Result<u64, Stop> {
         if tree.used.is_apart_from(open) {
             used.add(&tree.used);
-            return tree.error;
+            return Ok(tree.error);
         }
+        self.ticker.tick(PER_NODE)?;
         let split = tree.split.as_ref().expect("it uses features");
         if open.has(split.column as usize) {
-            return at_open_node(&tree.set, inside);
+            return at_open_node(&tree.set, inside, &mut self.ticker);
         }
         used.insert(split.column as usize);
         let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| !open.has(column));
-        let mut error = split.empty_error + self.spread_error(tree, is_fixed);
+        let mut error = split.empty_error + self.spread_error(tree, is_fixed)?;
         for child in &tree.children {
-            error += self.partial_error(child, open, inside, used);
+            error += self.partial_error(child, open, inside, used)?;
         }
-        error
+        Ok(error)
     }
 
     /// The errors on cases whose class is decided where these features are in every subset, the others being left open at
     /// the node that their way is known to.
-    pub fn decided_error(&mut self, tree: &Subtree<S>, required: &S, inseparable: &mut Inseparable) -> u64 {
-        let Some(split) = &tree.split else { return tree.error };
+    pub fn decided_error(
+        &mut self,
+        tree: &Subtree<S>,
+        required: &S,
+        inseparable: &mut Inseparable,
+    ) -> Result<u64, Stop> {
+        let Some(split) = &tree.split else { return Ok(tree.error) };
+        self.ticker.tick(PER_NODE)?;
         if !required.has(split.column as usize) {
             inseparable.leave_open(&tree.set.judged);
-            return 0;
+            return Ok(0);
         }
         let mut error = split.empty_error;
         if let Judge::HeldOut(held_out) = self.judge() {
             let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
             let mut open = Vec::new();
             for &case in &split.spread {
-                match self.label_of(&held_out, tree, case, is_fixed) {
+                match self.label_of(&held_out, tree, case, is_fixed)? {
                     Some(label) => error += held_out.error(case, label),
                     None => open.push(case),
                 }
@@ -75,22 +91,22 @@ impl<S: Set> Forest<'_, S> {
             inseparable.leave_open(&open);
         }
         for child in &tree.children {
-            error += self.decided_error(child, required, inseparable);
+            error += self.decided_error(child, required, inseparable)?;
         }
-        error
+        Ok(error)
     }
 
     /// The errors on cases that are spread at the root of a tree, those that come to a node that is not fixed left out.
-    fn spread_error(&mut self, tree: &Subtree<S>, is_fixed: impl Fn(&Subtree<S>) -> bool) -> u64 {
+    fn spread_error(&mut self, tree: &Subtree<S>, is_fixed: impl Fn(&Subtree<S>) -> bool) -> Result<u64, Stop> {
         let split = tree.split.as_ref().expect("it has a split");
-        let Judge::HeldOut(held_out) = self.judge() else { return 0 };
+        let Judge::HeldOut(held_out) = self.judge() else { return Ok(0) };
         let mut error = 0;
         for &case in &split.spread {
-            if let Some(label) = self.label_of(&held_out, tree, case, &is_fixed) {
+            if let Some(label) = self.label_of(&held_out, tree, case, &is_fixed)? {
                 error += held_out.error(case, label);
             }
         }
-        error
+        Ok(error)
     }
 
     /// A bound where every case set that is not decided chooses the best of its own subsets, in agreement with what was
@@ -107,7 +123,7 @@ impl<S: Set> Forest<'_, S> {
         used: &mut S,
     ) -> Result<u64, Stop> {
         let mut open = Vec::new();
-        let mut error = self.decided(tree, (required, &required.union(optional)), used, &mut open);
+        let mut error = self.decided(tree, (required, &required.union(optional)), used, &mut open)?;
         // Without a feature that it uses, the error of a subtree may grow; else it is the most that the bound can be.
         let may_grow = |tree: &Subtree<S>| gone.is_some_and(|gone| tree.used.has(gone));
         open.sort_by_key(|tree| !may_grow(tree));
@@ -134,24 +150,25 @@ impl<S: Set> Forest<'_, S> {
         (required, all): (&S, &S),
         used: &mut S,
         open: &mut Vec<&'t Subtree<S>>,
-    ) -> u64 {
+    ) -> Result<u64, Stop> {
         if tree.used.is_in(required) && tree.ahead.is_apart_from(all) {
             used.add(&tree.used);
-            return tree.error;
+            return Ok(tree.error);
         }
+        self.ticker.tick(PER_NODE)?;
         match tree.split.as_ref().filter(|split| required.has(split.column as usize)) {
             Some(split) => {
                 used.insert(split.column as usize);
                 let is_fixed = |node: &Subtree<S>| node.column().is_none_or(|column| required.has(column));
-                let mut error = split.empty_error + self.spread_error(tree, is_fixed);
+                let mut error = split.empty_error + self.spread_error(tree, is_fixed)?;
                 for child in &tree.children {
-                    error += self.decided(child, (required, all), used, open);
+                    error += self.decided(child, (required, all), used, open)?;
                 }
-                error
+                Ok(error)
             }
             None => {
                 open.push(tree);
-                0
+                Ok(0)
             }
         }
     }
@@ -178,7 +195,7 @@ impl<S: Set> Forest<'_, S> {
             let column = set.ranking.borrow().found(place).0 as usize;
             let is_required = required.has(column);
             if !is_required && depth == 0 {
-                return Ok(least.min(at_open_node(set, inside)));
+                return Ok(least.min(at_open_node(set, inside, &mut self.ticker)?));
             }
             // Either the feature is in the subset, and splits here,
             let split = self.split(set, place)?;

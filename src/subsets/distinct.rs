@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::features::Set;
 use super::frontier::Ranker;
 use super::ground::Ground;
+use super::stack::Stack;
 use super::trees::{Forest, Subtree};
 use super::{Board, Order};
 use crate::budget::{Budget, Stop};
@@ -82,11 +83,11 @@ impl<'g, S: Set> Visit<'g, S> {
         order: Order,
         n_optional: usize,
         workers: usize,
-        (budget, board): (&'g Budget, &'g Board),
-    ) -> Self {
-        let forest = Forest::new(ground, budget, workers, None);
+        (budget, board, stack): (&'g Budget, &'g Board, Stack),
+    ) -> Result<Self, Stop> {
+        let forest = Forest::new(ground, (budget, stack), workers, None)?;
         let n = forest.n_features();
-        Visit {
+        Ok(Visit {
             ground,
             forest,
             ranker: Ranker::new(order, n),
@@ -94,7 +95,7 @@ impl<'g, S: Set> Visit<'g, S> {
             n_optional,
             board,
             reported: (0, 0),
-        }
+        })
     }
 
     /// Algorithm 2 from its first line.
@@ -115,7 +116,7 @@ impl<'g, S: Set> Visit<'g, S> {
     /// Algorithm 2, DTdistinct(R, S), with T = DT(R + S).
     fn distinct(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>, sink: Sink<'_, S>) -> Result<(), End> {
         self.list(tree, call, sink)?;
-        for (feature, child) in self.children(tree, call) {
+        for (feature, child) in self.children(tree, call)? {
             let tree = self.forest.without(tree, feature, &child.features())?;
             self.distinct(&tree, &child, sink)?;
         }
@@ -143,13 +144,11 @@ impl<'g, S: Set> Visit<'g, S> {
     }
 
     /// Lines 6 to 12: the features to take away, and the calls that this leads to.
-    pub fn children(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>) -> Children<S> {
+    pub fn children(&mut self, tree: &Rc<Subtree<S>>, call: &Call<S>) -> Result<Children<S>, Stop> {
         let candidates = call.optional.and(&tree.used);
-        Children {
-            order: self.ranker.order(tree, &candidates, &self.ground.table).into_iter(),
-            required: call.required.union(&candidates),
-            optional: call.optional.minus(&candidates),
-        }
+        let order = self.ranker.order(tree, &candidates, &self.ground.table, &mut self.forest.ticker)?;
+        let (required, optional) = (call.required.union(&candidates), call.optional.minus(&candidates));
+        Ok(Children { order: order.into_iter(), required, optional })
     }
 
     /// Tells the board what was counted since the last time.

@@ -7,7 +7,7 @@ use super::features::{Set, WithSets, with_sets};
 use super::ground::{Ground, threads_of};
 use super::trees::{Forest, Subtree, kept_error};
 use super::{Board, Checked, Estimator, Outcome, Removal, Stats};
-use crate::budget::{Budget, Status, Stop};
+use crate::budget::{Budget, Reserved, Status, Stop};
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::tree::Tree;
@@ -76,30 +76,36 @@ impl WithSets for Elimination<'_> {
     type Outcome = Done;
 
     fn run<S: Set + Send + Sync>(self) -> Done {
-        let pool = self.ground.pool(self.threads);
-        self.ground.deep(|| {
-            let mut forest = Forest::<S>::new(self.ground, self.budget, 1, pool);
+        let pool = self.ground.pool(self.threads, self.budget);
+        self.ground.deep(|stack| {
             let (mut stats, mut path) = (Stats::default(), Vec::new());
+            let mut forest = match Forest::<S>::new(self.ground, (self.budget, stack), 1, pool) {
+                Ok(forest) => forest,
+                Err(stop) => return self.nothing(path, stats, stop),
+            };
             let (required, optional) = self.ground.sets::<S>();
             let (left, stopped) = self.white_box(&mut forest, required.union(&optional), &mut path, &mut stats);
             stats.evaluations = forest.evaluations();
             (stats.case_sets, stats.flushes) = (forest.case_sets, forest.flushes);
-            let (features, tree, error) = match &left {
-                Some((features, tree)) => (features.list(), self.ground.finish(&forest.grown(tree)), tree.error),
-                // Not even the first tree was done.
-                None => {
-                    let tree = self.grow(&[]);
-                    let error = self.ground.error_of(&tree);
-                    (self.ground.required.clone(), tree, error)
+            match &left {
+                Some(Left { features, tree, .. }) => {
+                    let (features, error) = (features.list(), tree.error);
+                    let tree = self.ground.finish(&forest.grown(tree));
+                    Done { features, tree, error, path, stats, stopped }
                 }
-            };
-            Done { features, tree, error, path, stats, stopped }
+                // Not even the first tree was done.
+                None => self.nothing(path, stats, stopped.unwrap_or(Stop::Memory)),
+            }
         })
     }
 }
 
-/// The features left, and the tree over them.
-pub(super) type Left<S> = (S, Rc<Subtree<S>>);
+/// The features left, the tree over them, and what is charged for showing it.
+pub(super) struct Left<'b, S> {
+    pub features: S,
+    pub tree: Rc<Subtree<S>>,
+    pub shown: Reserved<'b>,
+}
 
 /// What is known of the tree without a feature: a tree from which others are still to be taken, that may lack parts.
 struct Without<S> {
@@ -120,23 +126,46 @@ impl<S: Set> Without<S> {
     }
 }
 
-impl Elimination<'_> {
+impl<'a> Elimination<'a> {
     /// DTsbe. The tree T_a without the feature a is that of a step before, less the features b taken away since; nothing is
     /// to be done where it uses none of them. It is built no further than it may be the best: where the leaves that it has
     /// err on more than the best tree so far it is given up, and the next step goes on from there.
     pub fn white_box<S: Set>(
         &self,
         forest: &mut Forest<'_, S>,
-        mut features: S,
+        features: S,
         path: &mut Vec<(usize, u64)>,
         stats: &mut Stats,
-    ) -> (Option<Left<S>>, Option<Stop>) {
+    ) -> (Option<Left<'a, S>>, Option<Stop>) {
         stats.built = 1;
-        let mut tree = match forest.tree(&features) {
-            Ok(tree) => tree,
+        let n = forest.n_features();
+        // What is known of the tree without each feature.
+        let work = self.budget.reserve((n * (size_of::<Option<Without<S>>>() + 2 * (16 + n / 8))) as u64);
+        let first = forest.tree(&features).and_then(|tree| Ok((work?, self.shown(&tree)?, tree)));
+        let mut left = match first {
+            Ok((work, shown, tree)) => (Left { features, tree, shown }, work),
             Err(stop) => return (None, Some(stop)),
         };
+        let stop = self.eliminate(forest, &mut left.0, path, stats).err();
+        (Some(left.0), stop)
+    }
+
+    /// Charges what it takes to show a tree.
+    fn shown<S: Set>(&self, tree: &Rc<Subtree<S>>) -> std::result::Result<Reserved<'a>, Stop> {
+        let n_nodes = Forest::size(tree, usize::MAX).unwrap_or(usize::MAX);
+        self.budget.reserve(self.ground.shown_bytes(n_nodes))
+    }
+
+    /// The steps of it.
+    fn eliminate<S: Set>(
+        &self,
+        forest: &mut Forest<'_, S>,
+        left: &mut Left<'a, S>,
+        path: &mut Vec<(usize, u64)>,
+        stats: &mut Stats,
+    ) -> std::result::Result<(), Stop> {
         let n = forest.n_features();
+        let Left { features, tree, shown } = left;
         let required = S::of(n, &self.ground.required);
         let mut without: Vec<Option<Without<S>>> = (0..n).map(|_| None).collect();
         loop {
@@ -150,6 +179,7 @@ impl Elimination<'_> {
             // least errors first: so others are given up soon.
             let mut candidates = Vec::new();
             for feature in tree.used.minus(&required).list() {
+                self.budget.check()?;
                 let from_tree = Without { tree: tree.clone(), estimate: tree.error, taken: S::of(n, &[feature]) };
                 let of_tree = from_tree.kept();
                 let before = without[feature].take().map(|before| (before.kept(), before));
@@ -177,10 +207,8 @@ impl Elimination<'_> {
                     let most = bar.0 - u64::from(feature > bar.1);
                     stats.built += 1;
                     self.board.count(1, 0);
-                    match forest.without_all(&this.tree, &this.taken, &rest, most - bound) {
-                        Ok(tree) => forest.let_go(std::mem::replace(&mut this.tree, tree)),
-                        Err(stop) => return (Some((features, tree)), Some(stop)),
-                    }
+                    let without = forest.without_all(&this.tree, &this.taken, &rest, most - bound)?;
+                    forest.let_go(std::mem::replace(&mut this.tree, without));
                     if this.is_built() {
                         (this.estimate, this.taken) = (this.tree.error, S::empty(n));
                     } else {
@@ -194,7 +222,7 @@ impl Elimination<'_> {
                     // If this will not be where the next step starts, as far as can be told, it need not be kept.
                     let mut taken = this.taken.clone();
                     taken.insert(best);
-                    let next = without[best].as_ref().map_or(&tree, |best| &best.tree);
+                    let next = without[best].as_ref().map_or(&*tree, |best| &best.tree);
                     let of_this = S::of(n, &[feature]);
                     if kept_error(next, &of_this) > kept_error(&this.tree, &taken) {
                         forest.let_go(std::mem::replace(&mut this.tree, tree.clone()));
@@ -203,13 +231,14 @@ impl Elimination<'_> {
                 }
                 without[feature] = Some(this);
             }
-            let Some((error, feature)) = best else { return (Some((features, tree)), None) };
-            features.remove(feature);
-            path.push((feature, error));
+            let Some((error, feature)) = best else { return Ok(()) };
             if tree.used.has(feature) {
                 let without = without[feature].take().expect("it was built").tree;
-                forest.let_go(std::mem::replace(&mut tree, without));
+                *shown = self.shown(&without)?;
+                forest.let_go(std::mem::replace(tree, without));
             }
+            features.remove(feature);
+            path.push((feature, error));
             for (other, without) in without.iter_mut().enumerate() {
                 match without {
                     Some(this) if tree.used.has(other) => this.taken.insert(feature),
@@ -228,7 +257,7 @@ impl Elimination<'_> {
             stats.built += 1;
             self.board.count(1, 0);
             let tree = self.ground.grow(features, self.budget)?;
-            let error = self.ground.error_of(&tree);
+            let error = self.ground.error_of(&tree, self.budget)?;
             Ok::<_, Stop>((tree, error))
         };
         let mut features = [&self.ground.required[..], &self.ground.optional].concat();
@@ -236,12 +265,7 @@ impl Elimination<'_> {
         let (mut tree, mut error, mut stopped) = match grow(&features) {
             Ok((tree, error)) => (tree, error, None),
             // Not even the first tree was done.
-            Err(stop) => {
-                features.clone_from(&self.ground.required);
-                let tree = self.grow(&[]);
-                let error = self.ground.error_of(&tree);
-                (tree, error, Some(stop))
-            }
+            Err(stop) => return self.nothing(path, stats, stop),
         };
         while stopped.is_none() {
             self.publish(error);
@@ -274,9 +298,10 @@ impl Elimination<'_> {
         Done { features, tree, error, path, stats, stopped }
     }
 
-    /// A tree that is shown, whatever time is left.
-    fn grow(&self, features: &[usize]) -> Tree {
-        self.ground.grow(features, &Budget::unlimited()).expect("without a limit")
+    /// A leaf, where there was no time or room for a tree.
+    fn nothing(&self, path: Vec<(usize, u64)>, stats: Stats, stop: Stop) -> Done {
+        let (tree, error) = self.ground.root();
+        Done { features: self.ground.required.clone(), tree, error, path, stats, stopped: Some(stop) }
     }
 
     fn publish(&self, error: u64) {

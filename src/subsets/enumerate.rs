@@ -7,12 +7,14 @@
 //! task that is not done always goes on.
 
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use super::distinct::{Call, End, Tally, Visit};
 use super::features::{Set, WithSets, with_sets};
 use super::ground::{Ground, threads_of};
+use super::stack::Stack;
 use super::trees::{Forest, Subtree};
 use super::{Board, Checked, Counts, DistinctTree, Order};
 use crate::budget::{Budget, Status, Stop};
@@ -67,7 +69,13 @@ fn run(
             let threads = threads_of(checked);
             let n_optional = ground.optional.len();
             let n_features = ground.n_features();
-            let enumeration = Enumeration { ground, order, n_optional, threads, budget, board };
+            // One more deals.
+            let workers = match threads {
+                1 => 1,
+                _ if n_optional < PARALLEL_FEATURES => 1,
+                _ => (ground.workers(threads + 1, 0, budget) - 1).max(1),
+            };
+            let enumeration = Enumeration { ground, order, n_optional, workers, budget, board };
             with_sets(n_features, Run { enumeration, listing })
         }
         Err(stop) => (Tally::new(data.columns().len()), Err(End::Stop(stop))),
@@ -85,7 +93,7 @@ struct Enumeration<'a> {
     ground: Arc<Ground>,
     order: Order,
     n_optional: usize,
-    threads: usize,
+    workers: usize,
     budget: &'a Budget,
     board: &'a Board,
 }
@@ -97,8 +105,10 @@ struct Run<'a, 'v> {
 
 /// The most trees of a batch.
 const BATCH: usize = 64;
-/// Bytes of a tree that waits.
-const TREE_BYTES: usize = 1 << 14;
+/// Bytes of a tree that waits, if there is room for so many trees.
+const TREE_BYTES: u64 = 1 << 14;
+/// Trees that may wait where they are taken.
+const AT_CALLER: usize = 256;
 /// Batches that a task may be ahead of its reader.
 const BATCHES: usize = 4;
 /// Tasks that may be ahead, for every thread.
@@ -126,116 +136,147 @@ impl WithSets for Run<'_, '_> {
     type Outcome = Ended;
 
     fn run<S: Set + Send + Sync>(self) -> Ended {
-        let Run { enumeration, listing } = self;
+        let Run { enumeration, mut listing } = self;
         let (required, optional) = enumeration.ground.sets::<S>();
         let call = Call { required, optional };
-        if enumeration.threads <= 1 || enumeration.n_optional < PARALLEL_FEATURES {
-            return enumeration.ground.deep(|| enumeration.alone(&call, listing));
+        if enumeration.workers > 1
+            && let Some(ended) = enumeration.together(&call, &mut listing)
+        {
+            return ended;
         }
-        match listing {
-            None => enumeration.together(call, None),
-            Some((ordered, visit)) => enumeration.listed(call, ordered, visit),
-        }
+        let alone = Enumeration { workers: 1, ..enumeration };
+        alone.ground.deep(|stack| alone.alone(&call, stack, &mut listing))
     }
 }
 
 impl Enumeration<'_> {
-    fn visit<S: Set>(&self) -> Visit<'_, S> {
-        let workers = self.threads + usize::from(self.threads > 1);
-        Visit::new(&self.ground, self.order, self.n_optional, workers, (self.budget, self.board))
+    fn visit<S: Set>(&self, stack: Stack) -> std::result::Result<Visit<'_, S>, Stop> {
+        let forests = self.workers + usize::from(self.workers > 1);
+        Visit::new(&self.ground, self.order, self.n_optional, forests, (self.budget, self.board, stack))
     }
 
-    fn listed_tree<S: Set>(&self, forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>) -> DistinctTree {
+    /// How many nodes trees may have that wait as such. What they take is charged, as if as many waited as can.
+    fn waiting_nodes(&self) -> usize {
+        let in_queues = if self.workers > 1 { TASKS * self.workers * (BATCHES + 2) * BATCH } else { 0 };
+        let trees = (in_queues + AT_CALLER) as u64;
+        let bytes = (trees * TREE_BYTES).min(self.budget.available() / 8);
+        match self.budget.reserve(bytes) {
+            Ok(reserved) => reserved.keep(),
+            Err(_) => return 0,
+        }
+        let of_node = size_of::<Grown>() + 8 * self.ground.table.n_classes;
+        (bytes / trees) as usize / of_node
+    }
+
+    fn listed_tree<S: Set>(&self, forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>, most: usize) -> DistinctTree {
         // A large tree is grown again when it is asked for: trees wait in queues, and all of them are in memory then.
-        let most = TREE_BYTES / (size_of::<Grown>() + 8 * self.ground.table.n_classes);
         let grown = Forest::size(tree, most).map(|_| forest.grown(tree));
         DistinctTree { features: tree.used.list(), grown, ground: self.ground.clone() }
     }
 
     /// On one thread.
-    fn alone<S: Set>(&self, call: &Call<S>, listing: Option<Listing<'_>>) -> Ended {
-        let mut worker = self.visit::<S>();
+    fn alone<S: Set>(&self, call: &Call<S>, stack: Stack, listing: &mut Option<Listing<'_>>) -> Ended {
+        let most = if listing.is_some() { self.waiting_nodes() } else { 0 };
+        let mut worker = match self.visit::<S>(stack) {
+            Ok(worker) => worker,
+            Err(stop) => return (Tally::new(self.ground.n_features()), Err(End::Stop(stop))),
+        };
         let end = match listing {
             None => worker.run(call, &mut |_, _| true),
-            Some((_, visit)) => worker.run(call, &mut |forest, tree| visit(self.listed_tree(forest, tree))),
+            Some((_, visit)) => worker.run(call, &mut |forest, tree| visit(self.listed_tree(forest, tree, most))),
         };
         worker.report();
         (worker.tally, end)
     }
 
-    /// On several threads, listing on this one.
-    fn listed<S: Set + Send + Sync>(
-        &self,
-        call: Call<S>,
-        ordered: bool,
-        visit: &mut (dyn FnMut(DistinctTree) -> bool + Send),
-    ) -> Ended {
-        std::thread::scope(|scope| {
-            let (queues, next) = sync_channel::<Receiver<Vec<DistinctTree>>>(TASKS * self.threads);
-            let workers = scope.spawn(move || self.together(call, Some((ordered, queues))));
-            let mut enough = false;
-            // A queue that is dropped tells its worker to end.
-            'all: for queue in next {
-                for tree in queue.into_iter().flatten() {
-                    if !visit(tree) {
-                        enough = true;
-                        break 'all;
-                    }
-                }
-            }
-            let (tally, end) = workers.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (tally, if enough { Err(End::Enough) } else { end })
-        })
-    }
-
-    /// Hands tasks to workers, and puts the queue of each into `queues` in their order.
-    fn together<S: Set + Send + Sync>(
-        &self,
-        call: Call<S>,
-        queues: Option<(bool, SyncSender<Receiver<Vec<DistinctTree>>>)>,
-    ) -> Ended {
-        let (tasks, todo) = sync_channel::<Task<S>>(TASKS * self.threads);
+    /// On several threads, listing on this one. `None` if they cannot be started.
+    ///
+    /// One hands tasks to workers, and puts the queue of each where this one finds them in their order.
+    fn together<S: Set + Send + Sync>(&self, call: &Call<S>, listing: &mut Option<Listing<'_>>) -> Option<Ended> {
+        let (tasks, todo) = sync_channel::<Task<S>>(TASKS * self.workers);
         let todo = Mutex::new(Some(todo));
+        let (queues, next) = match listing {
+            None => (None, None),
+            Some((ordered, _)) => {
+                let (queues, next) = sync_channel(TASKS * self.workers);
+                (Some((*ordered, queues)), Some(next))
+            }
+        };
+        let most = if listing.is_some() { self.waiting_nodes() } else { 0 };
+        let active = AtomicUsize::new(self.workers);
+        // Tasks that nobody will take have queues that would be waited for.
+        let leave = |n: usize| {
+            if active.fetch_sub(n, Relaxed) == n {
+                drop(lock(&todo).take());
+            }
+        };
         std::thread::scope(|scope| {
-            let work = || {
-                let mut worker = self.visit::<S>();
+            // `None` where there is no room for one more worker.
+            let work = |bytes: Option<usize>| -> Option<Ended> {
+                let _leaving = Leaving(|| leave(1));
+                let mut worker = self.visit::<S>(Stack::here(bytes)).ok()?;
                 let mut end = Ok(());
                 // The lock is given back before the task is begun.
                 while let Some(Ok(task)) = { lock(&todo).as_ref().map(|todo| todo.recv()) } {
-                    end = self.work(&mut worker, task);
+                    end = self.work(&mut worker, task, most);
                     if end.is_err() {
                         break;
                     }
                 }
                 worker.report();
-                (worker.tally, end)
+                Some((worker.tally, end))
             };
-            let spawn = |_| self.ground.spawn(scope, work);
-            let workers: Vec<_> = (0..self.threads).map(spawn).collect();
-            let deal = || self.deal(call, tasks, queues);
-            let dealer = self.ground.spawn(scope, deal);
+            let workers: Vec<_> = (0..self.workers).map_while(|_| self.ground.spawn(scope, work).ok()).collect();
+            if workers.len() < self.workers {
+                leave(self.workers - workers.len());
+            }
+            let deal = |bytes| self.deal(call, Stack::here(bytes), tasks, queues);
+            let dealer =
+                Some(deal).filter(|_| !workers.is_empty()).and_then(|deal| self.ground.spawn(scope, deal).ok())?;
+            let mut enough = false;
+            if let (Some(next), Some((_, visit))) = (next, listing) {
+                // A queue that is dropped tells its worker to end.
+                'all: for queue in next {
+                    for tree in queue.into_iter().flatten() {
+                        if !visit(tree) {
+                            enough = true;
+                            break 'all;
+                        }
+                    }
+                }
+            }
             let mut all = Tally::new(self.ground.n_features());
-            let mut end: std::result::Result<(), End> = Ok(());
+            let (mut end, mut n_worked) = (Ok(()), 0);
             for worker in workers {
-                let (tally, its_end) = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let worked = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+                let Some((tally, its_end)) = worked else { continue };
+                n_worked += 1;
                 all.add(&tally);
                 end = end.and(its_end);
             }
             // No worker takes tasks any more, so the dealer does not wait.
-            drop(lock(&todo).take());
             let dealt = dealer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            (all, end.and(dealt.map_err(End::Stop)))
+            end = end.and(dealt.map_err(End::Stop));
+            if n_worked == 0 {
+                end = end.and(Err(End::Stop(Stop::Memory)));
+            }
+            Some((all, if enough { Err(End::Enough) } else { end }))
         })
     }
 
-    fn work<S: Set>(&self, worker: &mut Visit<'_, S>, task: Task<S>) -> std::result::Result<(), End> {
+    fn work<S: Set>(
+        &self,
+        worker: &mut Visit<'_, S>,
+        task: Task<S>,
+        most_nodes: usize,
+    ) -> std::result::Result<(), End> {
         let Some(queue) = task.queue else {
             return task.calls.iter().try_for_each(|(call, below)| worker.run_part(call, *below, &mut |_, _| true));
         };
         // The first batches are small, so that the first trees come soon.
         let (mut batch, mut size) = (Vec::new(), 1);
         let mut sink = |forest: &Forest<'_, S>, tree: &Rc<Subtree<S>>| {
-            batch.push(self.listed_tree(forest, tree));
+            batch.push(self.listed_tree(forest, tree, most_nodes));
             if batch.len() < size {
                 return true;
             }
@@ -249,19 +290,20 @@ impl Enumeration<'_> {
     /// Goes down the large calls and makes tasks of what is below.
     fn deal<S: Set>(
         &self,
-        call: Call<S>,
+        call: &Call<S>,
+        stack: Stack,
         tasks: SyncSender<Task<S>>,
         queues: Option<(bool, SyncSender<Receiver<Vec<DistinctTree>>>)>,
     ) -> std::result::Result<(), Stop> {
         let mut shared = None;
         if let Some((false, queues)) = &queues {
             // Not in order: one queue for all.
-            let (queue, reader) = sync_channel(BATCHES * self.threads);
+            let (queue, reader) = sync_channel(BATCHES * self.workers);
             shared = queues.send(reader).is_ok().then_some(queue);
         }
         let mut dealer = Dealer {
             // It counts nothing, and keeps no trees for others.
-            visit: self.visit(),
+            visit: self.visit(stack)?,
             size: TASK.min(self.n_optional.saturating_sub(SPLIT)),
             by_level: self.n_optional > MANY_FEATURES,
             calls: Vec::new(),
@@ -281,10 +323,19 @@ impl Enumeration<'_> {
             },
         };
         let tree = dealer.visit.forest.tree(&call.features())?;
-        if dealer.call(&tree, &call, 0)? {
+        if dealer.call(&tree, call, 0)? {
             dealer.send_rest();
         }
         Ok(())
+    }
+}
+
+/// What is done when this goes, be it in a panic.
+struct Leaving<F: Fn()>(F);
+
+impl<F: Fn()> Drop for Leaving<F> {
+    fn drop(&mut self) {
+        (self.0)();
     }
 }
 
@@ -308,7 +359,7 @@ impl<S: Set, F: FnMut(Vec<(Call<S>, bool)>) -> bool> Dealer<'_, S, F> {
         if !self.push(call, false) {
             return Ok(false);
         }
-        for (feature, child) in self.visit.children(tree, call) {
+        for (feature, child) in self.visit.children(tree, call)? {
             let is_task = if self.by_level { level + 1 >= LEVELS } else { child.optional.count() <= self.size };
             if is_task {
                 if !self.push(&child, true) {

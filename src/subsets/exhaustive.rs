@@ -39,8 +39,9 @@ pub fn exhaust(
     }
     let most = max_features.unwrap_or(usize::MAX) - ground.required.len();
     let mut stats = Stats::default();
-    let empty = ground.grow(&[], &Budget::unlimited()).expect("without a limit");
-    let mut best = (u128::MAX, usize::MAX, empty);
+    let (empty, error) = ground.root();
+    let mut best = (u128::MAX, usize::MAX, empty, error);
+    let mut shown = budget.reserve(0);
     let mut status = Status::Optimal;
     let mut subset = vec![false; ground.optional.len()];
     loop {
@@ -51,15 +52,20 @@ pub fn exhaust(
         let chosen = subset.iter().zip(&ground.optional).filter(|(is_in, _)| **is_in).map(|(_, &feature)| feature);
         let mut features: Vec<usize> = ground.required.iter().copied().chain(chosen).collect();
         features.sort_unstable();
-        match ground.grow(&features, budget) {
-            Ok(tree) => {
-                let used = tree.features().len();
-                let value = objective.value(ground.error_of(&tree), used);
-                if (value, used) < (best.0, best.1) {
-                    best = (value, used, tree);
-                    board.publish(objective.fraction(value), 0.0);
-                }
+        let grown = ground.grow(&features, budget).and_then(|tree| Ok((ground.error_of(&tree, budget)?, tree)));
+        let grown = grown.and_then(|(error, tree)| {
+            let used = tree.features().len();
+            let value = objective.value(error, used);
+            if (value, used) < (best.0, best.1) {
+                // It stays, beside the next ones.
+                shown.as_mut().map_err(|stop| *stop)?.resize(ground.shown_bytes(tree.nodes().len()))?;
+                best = (value, used, tree, error);
+                board.publish(objective.fraction(value), 0.0);
             }
+            Ok(())
+        });
+        match grown {
+            Ok(()) => {}
             Err(stop) => {
                 status = stop.into();
                 break;
@@ -74,8 +80,7 @@ pub fn exhaust(
         subset[..place].fill(false);
         subset[place] = true;
     }
-    let (_, used, tree) = best;
-    let error = ground.error_of(&tree);
+    let (_, used, tree, error) = best;
     let value = if used == usize::MAX { 0.0 } else { objective.fraction(objective.value(error, used)) };
     Ok(Outcome {
         features: ground.with_required(&tree),

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use super::Order;
 use super::features::Set;
 use super::trees::Subtree;
+use crate::budget::{Stop, Ticker};
 use crate::greedy::table::Table;
 
 /// Room for the work, kept between trees.
@@ -39,11 +40,17 @@ impl<S: Set> Ranker<S> {
     }
 
     /// The candidates, all of them used by the tree, in the order of their removal.
-    pub fn order(&mut self, tree: &Rc<Subtree<S>>, candidates: &S, table: &Table) -> SmallVec<[u32; 16]> {
+    pub fn order(
+        &mut self,
+        tree: &Rc<Subtree<S>>,
+        candidates: &S,
+        table: &Table,
+        ticker: &mut Ticker,
+    ) -> Result<SmallVec<[u32; 16]>, Stop> {
         let mut order: SmallVec<[u32; 16]> = SmallVec::new();
         match self.order {
             Order::Frontier | Order::Reverse => {
-                self.last_first(tree, candidates, &mut order);
+                self.last_first(tree, candidates, &mut order, ticker)?;
                 if self.order == Order::Frontier {
                     order.reverse();
                 }
@@ -59,12 +66,18 @@ impl<S: Set> Ranker<S> {
                 order.reverse();
             }
         }
-        order
+        Ok(order)
     }
 
     /// Definition 9, from the last position to the first: at each the feature a of greatest frontier(T, R', a), where R'
     /// is all but the candidates that have no position yet; ties: the first feature.
-    fn last_first(&mut self, tree: &Subtree<S>, candidates: &S, order: &mut SmallVec<[u32; 16]>) {
+    fn last_first(
+        &mut self,
+        tree: &Subtree<S>,
+        candidates: &S,
+        order: &mut SmallVec<[u32; 16]>,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
         self.heads.clear();
         for (slot, feature) in crate::bits::ones(candidates.as_ref()).enumerate() {
             self.slots[feature] = slot as u32;
@@ -87,8 +100,10 @@ impl<S: Set> Ranker<S> {
                 }
             }
             if best == usize::MAX {
-                return;
+                return Ok(());
             }
+            // What is left is looked through at every step.
+            ticker.tick(candidates.as_ref().len() * (self.heads.len() - order.len()))?;
             rest.remove(best);
             order.push(best as u32);
             let mut place = self.heads[self.slots[best] as usize];

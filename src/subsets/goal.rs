@@ -1,7 +1,16 @@
 //! What subsets are compared by: the error of a tree and a penalty for its features, in integers.
+//!
+//! The worth of a tree is e + k P: e errors in units, k features, and P units for each feature, a ratio of whole numbers that
+//! may have hundreds of digits. Nothing but the order of such sums matters to a search. Two of them compare as e does with
+//! j P, where e is a difference of errors and j one of features. So any P' will do for P that has the same whole numbers, and
+//! none that P has not, among its first multiples; and that is so if no fraction of a denominator up to the greatest j lies
+//! between P and P', nor is one of them. If P has such a denominator itself it stays what it is. Else its neighbours among
+//! those fractions (Farey's) are found from its continued fraction, and their mediant is taken, which has at most twice that
+//! denominator. From then on the order is that of sums of 128 bits.
 
 use super::Goal;
 use super::ground::Ground;
+use super::wide::Wide;
 use crate::error::{Error, Result};
 
 impl Goal {
@@ -17,6 +26,32 @@ impl Goal {
     }
 }
 
+/// How many units an error of one is: a ratio of whole numbers, times a power of two.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Whole {
+    pub total: u64,
+    pub factor: u64,
+    pub divisor: u64,
+    pub two: i32,
+}
+
+impl Whole {
+    /// As many as this float says, which is finite and positive.
+    pub fn of_float(x: f64) -> Self {
+        let bits = x.to_bits();
+        let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
+        let (total, two) = if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
+        Whole { total, factor: 1, divisor: 1, two }
+    }
+
+    /// Errors in units as a fraction of all.
+    pub fn fraction(&self, errors: u64) -> f64 {
+        let fraction = errors as f64 / (self.total as f64 * (self.factor as f64 / self.divisor as f64));
+        // In two steps, since one may be out of range.
+        fraction * 2f64.powi(-self.two / 2) * 2f64.powi(-self.two - -self.two / 2)
+    }
+}
+
 /// Errors and penalties in a common unit. Fractions are taken for the decimals that they print as: 0.1 is a tenth.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Objective {
@@ -26,38 +61,67 @@ pub(super) struct Objective {
     penalty: u128,
     /// How far from the least value is near enough.
     pub delta: u128,
-    /// How many units an error of one has.
-    whole: f64,
+    whole: Whole,
+    /// What a feature costs, as the fraction that was given.
+    feature_penalty: f64,
+    most_features: u64,
 }
 
-/// Decimals of a penalty that are kept exactly.
-const MOST_DECIMALS: u32 = 12;
-/// The scale where a penalty has more.
-const BINARY: u128 = 1 << 32;
-/// Nothing is worth more.
-const MOST: u128 = 1 << 120;
-/// The greatest parts of the ratio that all is scaled by.
-const MOST_WHOLE: u128 = 1 << 60;
-const MOST_DIVISOR: u128 = 1 << 20;
+/// Errors are less.
+const MOST_ERRORS: u128 = 1 << 62;
+/// A feature that costs more than all errors may as well cost so much.
+const MOST_PENALTY: u128 = 1 << 64;
 
 impl Objective {
     pub fn new(goal: &Goal, ground: &Ground) -> Self {
-        let (whole, ratio) = ground.whole();
-        let ratio = ratio.filter(|(n, d)| *n < MOST_WHOLE && *d < MOST_DIVISOR);
-        let (digits, decimals) = decimal(goal.feature_penalty);
-        let exact = ratio.filter(|_| decimals <= MOST_DECIMALS && digits < MOST_WHOLE);
-        let (scale, penalty, all) = match exact {
-            // All of it times the divisor, and times a power of ten.
-            Some((n, d)) => (10u128.pow(decimals) * d, digits * n, Some(n * 10u128.pow(decimals))),
-            None => (BINARY, bounded(goal.feature_penalty * whole * BINARY as f64), None),
+        Self::of(goal, ground.whole(), ground.n_features() as u64)
+    }
+
+    /// For trees of at most so many features.
+    fn of(goal: &Goal, whole: Whole, most_features: u64) -> Self {
+        let [(penalty, penalty_places), (delta, delta_places)] = [goal.feature_penalty, goal.delta].map(decimal);
+        let places = penalty_places.min(delta_places).min(0);
+        // Both as multiples of one over a common divisor.
+        let units = Wide::new(whole.total).times(whole.factor).shifted(whole.two.max(0) as usize);
+        let divisor = Wide::new(whole.divisor).shifted(-whole.two.min(0) as usize).shifted_by_ten(-places as u32);
+        let multiple = |digits: u64, of: i32| units.clone().times(digits).shifted_by_ten((of - places) as u32);
+        let (penalty, delta) = (multiple(penalty, penalty_places), multiple(delta, delta_places));
+        // Differences of features on either side.
+        let like = like(&penalty, &divisor, 2 * most_features.max(1));
+        let mut objective = Objective {
+            scale: like.1,
+            penalty: like.0,
+            delta: 0,
+            whole,
+            feature_penalty: goal.feature_penalty,
+            most_features,
         };
-        let (digits, decimals) = decimal(goal.delta);
-        let product = all.and_then(|all| digits.checked_mul(all)).zip(10u128.checked_pow(decimals));
-        let delta = match product {
-            Some((product, divisor)) => product / divisor,
-            None => bounded((goal.delta * whole * scale as f64).floor()),
-        };
-        Objective { scale, penalty, delta: delta.min(MOST), whole }
+        objective.delta = objective.within(&delta, &penalty, &divisor);
+        objective
+    }
+
+    /// The greatest difference of two values that is not more than a delta.
+    fn within(&self, delta: &Wide, penalty: &Wide, divisor: &Wide) -> u128 {
+        if delta.is_zero() {
+            return 0;
+        }
+        let most = if self.penalty == 0 { 0 } else { self.most_features as i64 };
+        let value =
+            |errors: i128, features: i64| errors * self.scale as i128 + i128::from(features) * self.penalty as i128;
+        let greatest = (-most..=most).filter_map(|features| {
+            let of_features = penalty.clone().times(features.unsigned_abs());
+            // How many errors may come with so many features.
+            let errors = if features <= 0 {
+                delta.plus(&of_features).over(divisor).map_or(MOST_ERRORS, |(n, _)| n.min(MOST_ERRORS)) as i128
+            } else if of_features <= *delta {
+                delta.minus(&of_features).over(divisor).map_or(MOST_ERRORS, |(n, _)| n.min(MOST_ERRORS)) as i128
+            } else {
+                let (n, rest) = of_features.minus(delta).over(divisor).filter(|(n, _)| *n < MOST_ERRORS)?;
+                -(n as i128 + i128::from(!rest.is_zero()))
+            };
+            Some(value(errors, features))
+        });
+        greatest.max().unwrap_or(0).max(0) as u128
     }
 
     /// The value of an error in units and a number of features.
@@ -76,39 +140,163 @@ impl Objective {
         value.div_ceil(self.scale).min(u128::from(u64::MAX)) as u64
     }
 
-    /// A value as a fraction of all cases.
+    /// A value of some tree or bound as a fraction of all cases. Complexity: O(features).
     pub fn fraction(&self, value: u128) -> f64 {
-        value as f64 / self.scale as f64 / self.whole
+        // Sums of one value are of the same worth, whichever they are.
+        let errors = |features: u64| {
+            let rest = value.checked_sub(self.penalty * u128::from(features))?;
+            let is_sum = rest % self.scale == 0 && rest / self.scale < MOST_ERRORS;
+            is_sum.then_some((rest / self.scale, features))
+        };
+        let (errors, features) = (0..=self.most_features).find_map(errors).unwrap_or((value / self.scale, 0));
+        self.whole.fraction(errors.min(u64::MAX.into()) as u64) + features as f64 * self.feature_penalty
     }
 }
 
-fn bounded(x: f64) -> u128 {
-    (x as u128).min(MOST >> 32)
+/// A ratio of whole numbers that compares as `a` over `b` does with all ratios of a denominator up to `most`: itself, if it
+/// has such a denominator. Above [`MOST_PENALTY`] all are alike.
+fn like(a: &Wide, b: &Wide, most: u64) -> (u128, u128) {
+    let most = u128::from(most);
+    // Convergents, the last one first.
+    let [mut last, mut before] = [(1, 0), (0, 1)];
+    let (mut dividend, mut divisor) = (a.clone(), b.clone());
+    while !divisor.is_zero() {
+        let (quotient, rest) = match dividend.over(&divisor) {
+            Some((quotient, rest)) => (quotient, rest),
+            // As good as infinite.
+            None => (1 << 100, Wide::new(1)),
+        };
+        if last == (1, 0) && quotient >= MOST_PENALTY {
+            return (MOST_PENALTY, 1);
+        }
+        if last.1 > 0 && quotient > (most - before.1) / last.1 {
+            // The neighbours of the ratio are the last convergent and this one, which is as near as its denominator may come.
+            let times = (most - before.1) / last.1;
+            let near = (before.0 + times * last.0, before.1 + times * last.1);
+            return (last.0 + near.0, last.1 + near.1);
+        }
+        (last, before) = ((quotient * last.0 + before.0, quotient * last.1 + before.1), last);
+        (dividend, divisor) = (divisor, rest);
+    }
+    last
 }
 
-/// The digits and how many of them are decimals, of the shortest decimal that a float prints as.
-fn decimal(x: f64) -> (u128, u32) {
+/// The digits of the shortest decimal that a float prints as, and the power of ten that they are multiples of.
+fn decimal(x: f64) -> (u64, i32) {
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let digits: u128 = format!("{whole}{part}").parse().unwrap_or(0);
-    let decimals = part.len() as i32 - exponent.parse::<i32>().unwrap_or(0);
-    match u32::try_from(decimals) {
-        Ok(decimals) => (digits, decimals),
-        // At most MOST: no fraction of that size leaves anything to search for.
-        Err(_) => (digits.saturating_mul(10u128.saturating_pow(decimals.unsigned_abs())).min(MOST), 0),
-    }
+    // At most 17 of them.
+    let digits = format!("{whole}{part}").parse().unwrap_or(0);
+    (digits, exponent.parse::<i32>().unwrap_or(0) - part.len() as i32)
 }
 
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
     fn fractions_are_the_decimals_they_print_as() {
-        let cases = [(0.0, (0, 0)), (0.1, (1, 1)), (0.025, (25, 3)), (3.0, (3, 0)), (1e-7, (1, 7)), (20.0, (20, 0))];
+        let cases = [(0.0, (0, 0)), (0.1, (1, -1)), (0.025, (25, -3)), (3.0, (3, 0)), (1e-7, (1, -7)), (20.0, (2, 1))];
         for (x, expected) in cases {
             assert_eq!(decimal(x), expected);
+        }
+        assert_eq!(decimal(5e-324), (5, -324));
+        assert_eq!(decimal(f64::MAX), (17976931348623157, 292));
+    }
+
+    /// The decimal that a float prints as.
+    fn rational(x: f64) -> BigRational {
+        let (digits, places) = decimal(x);
+        BigRational::from(BigInt::from(digits)) * BigRational::from(BigInt::from(10)).pow(places)
+    }
+
+    fn units(whole: Whole) -> BigRational {
+        let number = |x: u64| BigRational::from(BigInt::from(x));
+        number(whole.total) * number(whole.factor) / number(whole.divisor)
+            * BigRational::from(BigInt::from(2)).pow(whole.two)
+    }
+
+    fn floats() -> impl Strategy<Value = f64> {
+        let listed = [0.0, 1e-300, 1e-9, 0.1, 0.25, 1.0 / 3.0, 0.6, 1.0, 2.5, 1e15, 1e300, 5e-324, f64::MAX];
+        prop_oneof![
+            prop::sample::select(listed.to_vec()),
+            0.0..1.0f64,
+            (-320i32..308, 1u64..1 << 53)
+                .prop_map(|(places, digits)| format!("{digits}e{}", places - 16).parse::<f64>().unwrap_or(1.0)),
+            (1u64..1000, 1u64..1000).prop_map(|(a, b)| a as f64 / b as f64)
+        ]
+        .prop_filter("finite", |x| x.is_finite())
+    }
+
+    fn wholes() -> impl Strategy<Value = Whole> {
+        let total = prop_oneof![1u64..30, 1u64..1 << 20, 1u64..1 << 61];
+        let factor = prop_oneof![Just(1u64), Just(10), Just(1_000_000), 1u64..1 << 20];
+        (total, factor, prop_oneof![Just(1u64), 1u64..1 << 40], prop_oneof![4 => Just(0i32), 1 => -1070i32..1070])
+            .prop_map(|(total, factor, divisor, two)| Whole { total, factor, divisor, two })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+        /// Fault X3: values compare as sums of exact rationals do, with and without delta, whatever the size of penalties.
+        #[test]
+        fn fault_x3_values_compare_as_rationals_do(
+            penalty in floats(),
+            delta in floats(),
+            whole in wholes(),
+            n_features in prop_oneof![1u64..8, 1u64..200],
+            pairs in prop::collection::vec(((0u64..1 << 61, 0u64..200), (0u64..1 << 61, 0u64..200), 0u32..62), 20),
+            near in any::<bool>(),
+        ) {
+            let objective = Objective::of(&Goal { delta, feature_penalty: penalty, ..Goal::default() }, whole, n_features);
+            let per_feature = rational(penalty) * units(whole);
+            let allowed = rational(delta) * units(whole);
+            let exact = |(errors, features): (u64, u64)| {
+                BigRational::from(BigInt::from(errors)) + &per_feature * BigInt::from(features)
+            };
+            for ((mut a, k_a), (b, k_b), bits) in pairs {
+                let (k_a, k_b) = (k_a.min(n_features), k_b.min(n_features));
+                let b = b >> bits;
+                a >>= bits;
+                if near {
+                    // Errors that make up for the features, but for a unit.
+                    let gap = (exact((b, k_b)) - exact((0, k_a))).floor().to_integer();
+                    let close: u64 = gap.try_into().unwrap_or(a);
+                    a = (close.min((1 << 61) - 2) + u64::from(bits % 3)).saturating_sub(1);
+                }
+                let (a, b) = ((a, k_a), (b, k_b));
+                let value = |(errors, features): (u64, u64)| objective.value(errors, features as usize);
+                prop_assert_eq!(value(a).cmp(&value(b)), exact(a).cmp(&exact(b)));
+                prop_assert_eq!(
+                    value(a) <= value(b).saturating_add(objective.delta),
+                    exact(a) <= exact(b) + &allowed,
+                    "{:?} {:?} delta {}", a, b, delta
+                );
+                let enough = objective.errors_of(value(a).saturating_sub(objective.delta));
+                let least = (exact(a) - &allowed).ceil().to_integer().max(BigInt::ZERO);
+                prop_assert!(BigInt::from(enough) == least || exact((enough, 0)) + &allowed >= exact(a));
+                if enough > 0 {
+                    prop_assert!(exact((enough - 1, 0)) + &allowed < exact(a));
+                }
+            }
+        }
+
+        /// What is shown of a value is what it is, up to the rounding of floats.
+        #[test]
+        fn values_are_shown_as_they_are(
+            penalty in floats(), total in 1u64..1 << 50, errors in 0u64..1 << 50, features in 0u64..50
+        ) {
+            let whole = Whole { total, factor: 1, divisor: 1, two: 0 };
+            let objective = Objective::of(&Goal { feature_penalty: penalty, ..Goal::default() }, whole, 50);
+            let shown = objective.fraction(objective.value(errors, features as usize));
+            let expected = errors as f64 / total as f64 + features as f64 * penalty;
+            // From the size on where a feature is worth more than all errors, errors may be taken for others.
+            prop_assert!((shown - expected).abs() <= 1e-12 * expected || shown == expected, "{} {}", shown, expected);
         }
     }
 }

@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 
 use super::held_out::Ways;
 use super::trees::Subtree;
+use super::weight::Weight;
 use crate::greedy::cases::{CaseSet, Masses};
 use crate::greedy::ranking::Ranking;
 use crate::greedy::split::Cut;
@@ -43,6 +44,7 @@ pub(super) struct CaseNode<S> {
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
     /// Trees that were built on these cases of late.
     pub recent: RefCell<Recent<S>>,
+    pub weight: Weight,
 }
 
 /// A split of a case set, and the case sets that it leads to.
@@ -63,6 +65,7 @@ pub(super) struct Split<S> {
     pub by_mass: Box<[u32]>,
     /// The error of those that go where no building case went.
     pub empty_error: u64,
+    pub weight: Weight,
 }
 
 /// What a branch leads to.
@@ -129,6 +132,10 @@ impl<S> CaseNode<S> {
 impl<S> Split<S> {
     /// About how many bytes it takes, the case sets it leads to not counted.
     pub fn bytes(&self) -> usize {
-        size_of::<Self>() + 64 + 24 * self.children.len() + 4 * self.spread.len()
+        let codes = match &self.cut {
+            Cut::Each(codes) | Cut::In(codes) => 4 * codes.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + 64 + 24 * self.children.len() + 4 * (self.spread.len() + self.by_mass.len()) + codes
     }
 }

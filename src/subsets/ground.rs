@@ -1,26 +1,28 @@
 //! What a search stands on: the coded table, the judge of trees, the features to choose from, and the way back to trees and
 //! errors that users see.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::{Scope, ScopedJoinHandle};
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::ThreadPool;
 
 use super::features::Set;
+use super::goal::Whole;
 use super::held_out::HeldOut;
-use super::pessimistic;
+use super::pessimistic::Scale;
+use super::stack::{self, Stack};
 use super::{Checked, DistinctTree, Estimator};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::Costs;
+use crate::criterion::{Costs, Criterion};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::greedy::cases::CaseSet;
 use crate::greedy::finish::{finish, single_leaf};
 use crate::greedy::growth::{Grown, Growth};
-use crate::greedy::table::Table;
+use crate::greedy::table::{Table, Weights};
 use crate::greedy::{self, rules};
 use crate::threads;
-use crate::threads::lock;
 use crate::tree::{Leaf, Node, Tree};
 
 /// What trees are judged by.
@@ -31,7 +33,7 @@ pub(super) enum Judge {
     /// Cases that they predict.
     HeldOut(Arc<HeldOut>),
     /// What building cases say of their leaves.
-    Pessimistic,
+    Pessimistic(Scale),
 }
 
 /// What all workers of a search share.
@@ -50,6 +52,8 @@ pub(super) struct Ground {
     pub lists: bool,
     /// Bytes for the case sets of all workers.
     pub cache_of_all: usize,
+    /// Nominal columns of more than a few levels, with how many codes they have.
+    pub many_levels: Vec<(usize, usize)>,
     /// Features that every subset has, ascending, and those that it may have.
     pub required: Vec<usize>,
     pub optional: Vec<usize>,
@@ -59,10 +63,16 @@ pub(super) struct Ground {
 /// hardly pays.
 const CACHE: u64 = 64 << 20;
 const CACHE_PER_CELL: u64 = 64;
-/// Bytes of stack per level of a tree, and apart from that.
-const STACK_PER_LEVEL: usize = 1 << 10;
+/// Bytes of stack beside those of levels, at most, and at least where the system has room for less.
 const STACK: usize = 16 << 20;
 const MOST_STACK: usize = 1 << 30;
+const LEAST_STACK: usize = 1 << 20;
+/// Levels of a column that are few.
+const FEW_LEVELS: usize = 16;
+/// Bytes for each case, of the room in which a column of a set is looked at.
+const PER_CASE: u64 = 96;
+/// Rows that are predicted at a time.
+const ROWS: usize = 1 << 12;
 /// Cells from which the columns of a case set may be shared out to threads.
 const PARALLEL_CELLS: usize = 1 << 17;
 
@@ -75,7 +85,10 @@ impl Ground {
         error: Option<Estimator>,
         budget: &Budget,
     ) -> Result<std::result::Result<Self, Stop>> {
-        rules::check_target(data)?;
+        rules::check_target(data).map_err(|error| match error {
+            Error::WrongTarget { needs, got, .. } => Error::WrongTarget { search: "a search over subsets", needs, got },
+            error => error,
+        })?;
         let params = checked.params().greedy.clone();
         let costs = rules::costs(data, &params)?;
         let (required, optional) = features(data, checked)?;
@@ -87,10 +100,13 @@ impl Ground {
             Err(stop) => return Ok(Err(stop)),
         };
         let judge = match (error, judged) {
-            (Some(Estimator::Pessimistic), _) => Judge::Pessimistic,
+            (Some(Estimator::Pessimistic), _) => Judge::Pessimistic(Scale::of(table.units.value(table.total))),
             (_, Some(judged)) => {
-                let held_out = HeldOut::new(data, judged, &params, &costs)?;
-                match held_out.code(judged, params.unseen, &mut Ticker::new(budget))? {
+                let held_out = match HeldOut::new(data, judged, &params, &costs, budget)? {
+                    Ok(held_out) => held_out.code(judged, &table, params.unseen, &mut Ticker::new(budget))?,
+                    Err(stop) => Err(stop),
+                };
+                match held_out {
                     Ok(held_out) => Judge::HeldOut(Arc::new(held_out)),
                     Err(stop) => return Ok(Err(stop)),
                 }
@@ -98,7 +114,11 @@ impl Ground {
             _ => Judge::None,
         };
         let cells = (table.n_cases * table.columns.len()) as u64;
-        let cache_of_all = budget.memory_limit().min(CACHE + CACHE_PER_CELL * cells) as usize;
+        // The other half is for the trees that stand on them, and for what grows beyond it.
+        let cache_of_all = (budget.available() / 2).min(CACHE + CACHE_PER_CELL * cells) as usize;
+        let columns = table.columns.iter().enumerate();
+        let many = columns.filter(|(_, coded)| !coded.ordered && coded.n_codes as usize > FEW_LEVELS);
+        let many_levels = many.map(|(column, coded)| (column, coded.n_codes as usize)).collect();
         let judged = judged.cloned();
         let data = data.clone();
         Ok(Ok(Ground {
@@ -111,6 +131,7 @@ impl Ground {
             keeps_recent: false,
             lists: false,
             cache_of_all,
+            many_levels,
             required,
             optional,
         }))
@@ -123,16 +144,19 @@ impl Ground {
         let tree = single_leaf(data, params, &costs)?;
         let error = match judged(data, search, Some(error))? {
             Some(judged) => {
-                let held_out = HeldOut::new(data, judged, params, &costs)?;
-                let labels = tree.predict_codes(judged, 0..judged.n_rows())?;
-                held_out.errors_of(&labels) as f64 / held_out.whole().0
+                let label = tree.nodes().iter().find_map(|node| match node {
+                    Node::Leaf(Leaf::Class { label, .. }) => Some(*label),
+                    _ => None,
+                });
+                HeldOut::error_of_leaf(data, judged, &costs, label.expect("it is a leaf"))?
             }
             None => {
                 let masses = tree.nodes().iter().flat_map(|node| match node {
                     Node::Leaf(Leaf::Class { masses, .. }) => masses.to_vec(),
                     _ => Vec::new(),
                 });
-                pessimistic::errors_of(&tree) as f64 / pessimistic::PER_ONE / masses.sum::<f64>()
+                let scale = Scale::of(masses.sum());
+                scale.whole().fraction(scale.errors_of(&tree))
             }
         };
         Ok((tree, error))
@@ -141,6 +165,36 @@ impl Ground {
     /// Bytes for the case sets of one of so many workers.
     pub fn cache(&self, workers: usize) -> usize {
         self.cache_of_all / workers
+    }
+
+    /// Bytes that a worker takes for what does not change, if the columns of its sets are shared out to so many threads.
+    pub fn worker_bytes(&self, threads: usize) -> u64 {
+        let (rows, classes, features) =
+            (self.table.n_cases as u64, self.table.n_classes as u64, self.table.columns.len() as u64);
+        let judged = match &self.judge {
+            Judge::HeldOut(held_out) => 8 * held_out.n_cases as u64,
+            _ => 0,
+        };
+        // The root, cases on their way down a split, and room for the columns of a set.
+        let of_cases = 24 * rows + judged + threads as u64 * PER_CASE * rows;
+        of_cases + 64 * classes + features * (64 + features / 8) + rules::bytes(&self.table, &self.params)
+    }
+
+    /// How many workers, of so many at most, have room, where each takes `more` beside what all take.
+    pub fn workers(&self, most: usize, more: u64, budget: &Budget) -> usize {
+        let each = self.worker_bytes(1) + more;
+        ((budget.available() / 2 / each.max(1)) as usize).clamp(1, most.max(1))
+    }
+
+    /// Whether gains at a set are kept as they are, with the class masses of their branches.
+    pub fn keeps_masses(&self, set: &CaseSet) -> bool {
+        let is_unit = matches!(self.table.weights, Weights::Unit) && !set.has_fractions();
+        !is_unit && self.params.criterion == Criterion::InformationGain
+    }
+
+    /// Bytes of a tree of so many nodes, as grown and as it is shown.
+    pub fn shown_bytes(&self, n_nodes: usize) -> u64 {
+        n_nodes as u64 * (16 * self.table.n_classes as u64 + 200)
     }
 
     pub fn n_features(&self) -> usize {
@@ -171,33 +225,43 @@ impl Ground {
     }
 
     /// The error of a tree in units, from its predictions or leaves.
-    pub fn error_of(&self, tree: &Tree) -> u64 {
+    pub fn error_of(&self, tree: &Tree, budget: &Budget) -> std::result::Result<u64, Stop> {
         match (&self.judge, &self.judged) {
             (Judge::HeldOut(held_out), Some(judged)) => {
-                let labels = tree.predict_codes(judged, 0..judged.n_rows()).expect("the schema is the tree's");
-                held_out.errors_of(&labels)
+                let mut error = 0;
+                for first in (0..judged.n_rows()).step_by(ROWS) {
+                    budget.check()?;
+                    let rows = first..judged.n_rows().min(first + ROWS);
+                    let labels = tree.predict_codes(judged, rows).expect("the schema is the tree's");
+                    error += held_out.errors_of(first, &labels);
+                }
+                Ok(error)
             }
-            (Judge::Pessimistic, _) => pessimistic::errors_of(tree),
-            _ => 0,
+            (Judge::Pessimistic(scale), _) => Ok(scale.errors_of(tree)),
+            _ => Ok(0),
         }
     }
 
-    /// How many units an error of one is: all cases, or what they cost at one for each; and as a ratio of whole numbers
-    /// where it is one of small ones.
-    pub fn whole(&self) -> (f64, Option<(u128, u128)>) {
+    /// The tree of one leaf, and its error in units.
+    pub fn root(&self) -> (Tree, u64) {
+        let unlimited = Budget::unlimited();
+        let tree = self.grow(&[], &unlimited).expect("without a limit");
+        let error = self.error_of(&tree, &unlimited).expect("without a limit");
+        (tree, error)
+    }
+
+    /// How many units an error of one is: all cases, or what they cost at one for each.
+    pub fn whole(&self) -> Whole {
         match &self.judge {
-            Judge::None => (1.0, Some((1, 1))),
+            Judge::None => Whole::of_float(1.0),
             Judge::HeldOut(held_out) => held_out.whole(),
-            Judge::Pessimistic => {
-                let whole = self.table.units.value(self.table.total) * pessimistic::PER_ONE;
-                (whole, Some(whole).filter(|whole| whole.fract() == 0.0).map(|whole| (whole as u128, 1)))
-            }
+            Judge::Pessimistic(scale) => scale.whole(),
         }
     }
 
     /// An error in units as a fraction.
     pub fn fraction(&self, error: u64) -> f64 {
-        error as f64 / self.whole().0
+        self.whole().fraction(error)
     }
 
     /// The sets of required and optional features.
@@ -206,42 +270,34 @@ impl Ground {
     }
 
     /// A pool for the columns of case sets, if there are sets that it pays for.
-    pub fn pool(&self, threads: usize) -> Option<Arc<ThreadPool>> {
+    pub fn pool(&self, threads: usize, budget: &Budget) -> Option<Arc<ThreadPool>> {
         if threads <= 1 || self.table.n_cases * self.table.columns.len() < PARALLEL_CELLS {
             return None;
         }
-        ThreadPoolBuilder::new().num_threads(threads).build().ok().map(Arc::new)
+        let most = budget.available() / 4 / (PER_CASE * self.table.n_cases as u64);
+        threads::pool(threads.min(most as usize)).map(Arc::new)
     }
 
-    /// Runs work that recurs as deep as trees are, on a thread of its own.
-    pub fn deep<T: Send>(&self, work: impl FnOnce() -> T + Send) -> T {
-        std::thread::scope(|scope| {
-            self.spawn(scope, work).join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    /// Runs work that recurs as deep as trees are, on a thread of its own or, where none can be started, right here.
+    pub fn deep<T: Send>(&self, work: impl FnOnce(Stack) -> T + Send) -> T {
+        let work = |bytes: Option<usize>| work(Stack::here(bytes));
+        std::thread::scope(|scope| match self.spawn(scope, work) {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+            Err(work) => work(None),
         })
     }
 
-    /// A thread with the stack that trees need or, where the system has no room for that, with the usual one.
-    pub fn spawn<'s, 'e, T: Send + 's>(
+    /// A thread with the stack that trees need or, where the system has no room for that, with a smaller one, which its work
+    /// is told; or the work back.
+    pub fn spawn<'s, 'e, T: Send + 's, W: FnOnce(Option<usize>) -> T + Send + 's>(
         &self,
         scope: &'s Scope<'s, 'e>,
-        work: impl FnOnce() -> T + Send + 's,
-    ) -> ScopedJoinHandle<'s, T> {
+        work: W,
+    ) -> std::result::Result<ScopedJoinHandle<'s, T>, W> {
         let levels = self.params.max_depth.unwrap_or(u64::MAX).min(self.table.n_cases as u64) as usize;
-        let stack = (STACK + STACK_PER_LEVEL.saturating_mul(levels)).min(MOST_STACK);
-        // Work that a thread could not be made for is lost with it, so it is fetched from here.
-        let work = Arc::new(Mutex::new(Some(work)));
-        match std::thread::Builder::new().stack_size(stack).spawn_scoped(scope, fetch(work.clone())) {
-            Ok(thread) => thread,
-            Err(_) => scope.spawn(fetch(work)),
-        }
-    }
-}
-
-/// Does work that is done by whoever comes first.
-fn fetch<T, W: FnOnce() -> T>(work: Arc<Mutex<Option<W>>>) -> impl FnOnce() -> T {
-    move || {
-        let work = lock(&work).take();
-        work.map(|work| work()).expect("one thread fetches it")
+        let stack = (STACK + stack::PER_LEVEL.saturating_mul(levels)).min(MOST_STACK);
+        let stacks = std::iter::successors(Some(stack), |stack| Some(stack / 4));
+        threads::start(scope, stacks.take_while(|&stack| stack >= LEAST_STACK).map(Some), work)
     }
 }
 

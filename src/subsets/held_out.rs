@@ -7,14 +7,15 @@
 use std::cmp::Ordering;
 use std::sync::OnceLock;
 
+use super::goal::Whole;
 use super::graph::Split;
-use crate::budget::{Stop, Ticker};
+use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::Costs;
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Target, Value};
 use crate::error::{Error, Result, list_names};
 use crate::greedy::split::Cut;
-use crate::greedy::table::{Coded, NONE};
+use crate::greedy::table::{Coded, NONE, Table};
 use crate::greedy::{self, Missing};
 use crate::lines::Lines;
 use crate::names::quoted;
@@ -86,32 +87,25 @@ impl HeldOut {
     ///
     /// # Errors
     /// If the schema is not that of the table that trees are grown on, or there is no case.
-    pub fn new(building: &Dataset, data: &Dataset, params: &greedy::Params, costs: &Costs) -> Result<Self> {
-        check_schema(building, data)?;
-        let present = data.present();
-        if present.iter().all(|&word| word == 0) {
-            let expected = "a table with at least one row of positive count and weight".into();
-            return Err(Error::InvalidParameter { name: "search", expected, got: "none".into() });
+    pub fn new(
+        building: &Dataset,
+        data: &Dataset,
+        params: &greedy::Params,
+        costs: &Costs,
+        budget: &Budget,
+    ) -> Result<std::result::Result<Self, Stop>> {
+        let (units, classes) = check(building, data, costs)?;
+        // What is known of each case, and the places of those that come to the root.
+        match budget.reserve((8 + 4 + 8 + 4) * data.n_rows() as u64) {
+            Ok(reserved) => reserved.keep(),
+            Err(stop) => return Ok(Err(stop)),
         }
-        let units = Units::within(data, 0.0, greedy::MOST_UNITS)?;
-        let rows: Vec<usize> = crate::bits::ones(&present).filter(|&row| units.mass(data, row) > 0).collect();
-        let Target::Classes(classes) = data.target() else {
-            let got = "absent in the search set (name it when you make the dataset)";
-            return Err(Error::WrongTarget { search: "the search set", needs: "classes", got });
-        };
+        let rows: Vec<usize> = (0..data.n_rows()).filter(|&row| units.mass(data, row) > 0).collect();
         let masses: Vec<u64> = rows.iter().map(|&row| units.mass(data, row)).collect();
         let total = masses.iter().sum::<u64>();
-        if u128::from(total) * costs.greatest() >= u128::from(MOST_UNITS) {
-            return Err(Error::InvalidParameter {
-                name: "costs",
-                expected: "coarser, or the weights of the search set: together they have more digits than errors can"
-                    .into(),
-                got: "costs of many digits".into(),
-            });
-        }
         let spreads = params.missing == Missing::Fractional;
         let uneven = params.costs.as_ref().filter(|costs| spreads && !greedy::finish::are_equal(costs));
-        Ok(HeldOut {
+        Ok(Ok(HeldOut {
             n_cases: rows.len(),
             total,
             n_classes: data.schema().labels().map_or(0, |labels| labels.len()),
@@ -122,7 +116,20 @@ impl HeldOut {
             narrow: Lines::new(0, 0),
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
-        })
+        }))
+    }
+
+    /// The error, as a fraction of all cases, of a tree of one leaf.
+    ///
+    /// # Errors
+    /// As [`HeldOut::new`].
+    pub fn error_of_leaf(building: &Dataset, data: &Dataset, costs: &Costs, label: u32) -> Result<f64> {
+        let (units, classes) = check(building, data, costs)?;
+        let masses = || (0..data.n_rows()).map(|row| units.mass(data, row));
+        let error = |(mass, &class): (u64, &u32)| mass * costs.of(class as usize, label as usize) as u64;
+        let (factor, divisor, two) = costs.ratio();
+        let whole = Whole { total: masses().sum(), factor, divisor, two };
+        Ok(whole.fraction(masses().zip(classes).map(error).sum()))
     }
 
     /// Codes the columns, for cases to go down splits. The outer result is the call's, the inner one the budget's.
@@ -132,22 +139,40 @@ impl HeldOut {
     pub fn code(
         mut self,
         data: &Dataset,
+        table: &Table,
         unseen: Unseen,
         ticker: &mut Ticker,
     ) -> Result<std::result::Result<Self, Stop>> {
+        let n = self.n_cases as u64;
         for index in 0..data.columns().len() {
-            if let Err(stop) = ticker.tick(20 * self.rows.len()) {
+            // Codes; values twice and their order while they are sorted.
+            let reserved = ticker.tick(20 * self.n_cases).and_then(|()| ticker.budget().reserve(48 * n));
+            let mut reserved = match reserved {
+                Ok(reserved) => reserved,
+                Err(stop) => return Ok(Err(stop)),
+            };
+            let held = Held::new(data, index, &self.rows, unseen)?;
+            let up_to = if table.columns[index].ordered { 8 * u64::from(table.columns[index].n_codes) } else { 0 };
+            if let Err(stop) = reserved.resize(4 * n + 16 * held.values.len() as u64 + up_to) {
                 return Ok(Err(stop));
             }
-            self.columns.push(Held::new(data, index, &self.rows, unseen)?);
+            reserved.keep();
+            self.columns.push(held);
         }
         let mut n_narrow = 0;
         for held in self.columns.iter_mut().filter(|held| held.is_narrow()) {
             held.narrow = Some(n_narrow);
             n_narrow += 1;
         }
+        match ticker.budget().reserve(n * n_narrow.next_multiple_of(8) as u64) {
+            Ok(reserved) => reserved.keep(),
+            Err(stop) => return Ok(Err(stop)),
+        }
         self.narrow = Lines::new(self.n_cases, n_narrow);
         for held in &self.columns {
+            if let Err(stop) = ticker.tick(2 * self.n_cases) {
+                return Ok(Err(stop));
+            }
             if let Some(place) = held.narrow {
                 self.narrow.fill(place, held.codes.iter().map(|&code| code as u8));
             }
@@ -197,16 +222,17 @@ impl HeldOut {
         cases.iter().map(|&case| self.error(case, label)).sum()
     }
 
-    /// The errors of a tree that takes the rows of the table for these classes.
-    pub fn errors_of(&self, labels: &[u32]) -> u64 {
-        let labels = self.rows.iter().map(|&row| labels[row]);
-        labels.zip(0..).map(|(label, case)| self.error(case, label)).sum()
+    /// The errors of a tree that takes the rows of the table, from this one on, for these classes.
+    pub fn errors_of(&self, first: usize, labels: &[u32]) -> u64 {
+        let place = |row: usize| self.rows.partition_point(|&other| other < row);
+        let cases = place(first)..place(first + labels.len());
+        cases.map(|case| self.error(case as u32, labels[self.rows[case] - first])).sum()
     }
 
-    /// How many units an error of one is for all cases, and as a ratio of whole numbers where it is one of small ones.
-    pub fn whole(&self) -> (f64, Option<(u128, u128)>) {
-        let ratio = self.costs.ratio().map(|(n, d)| (u128::from(self.total) * u128::from(n), d.into()));
-        (self.total as f64 * self.costs.per_one(), ratio)
+    /// How many units an error of one is for all cases.
+    pub fn whole(&self) -> Whole {
+        let (factor, divisor, two) = self.costs.ratio();
+        Whole { total: self.total, factor, divisor, two }
     }
 
     /// What a split does with the values of its column.
@@ -294,6 +320,38 @@ impl HeldOut {
     }
 }
 
+/// The unit of mass: as fine as errors have room for, beside costs.
+///
+/// # Errors
+/// Where weights and costs have more digits together than an error has.
+fn units(data: &Dataset, costs: &Costs) -> Result<Units> {
+    let room = u128::from(MOST_UNITS) / costs.greatest().max(1);
+    let units = Units::within(data, (1u64 << room.ilog2()) as f64)?;
+    // What is rounded is a part of 2^42 of the whole at most.
+    let is_exact = |row: usize| {
+        data.weights().is_none_or(|weights| {
+            let count = data.count(row);
+            // A unit that is part of a weight is a float too.
+            let near = |x: f64| (x - weights[row]).abs() <= weights[row] * 4.0 * f64::EPSILON;
+            count == 0 || near(units.value(units.mass(data, row) / count))
+        })
+    };
+    let is_fine = room >= greedy::MOST_UNITS as u128 || (0..data.n_rows()).all(is_exact);
+    if u128::from(units.total) * costs.greatest() < u128::from(MOST_UNITS) && is_fine {
+        return Ok(units);
+    }
+    // A decimal that all weights are multiples of, or a power of two.
+    Err(Error::InvalidParameter {
+        name: "costs",
+        expected: format!(
+            "of fewer digits, or the weights of the search set: costs in units of their common divisor, times the sum of the \
+             weights in units of theirs, must be less than 2^62, and the greatest cost is {} units",
+            costs.greatest()
+        ),
+        got: "costs and weights of more digits".into(),
+    })
+}
+
 /// The branch of a level.
 #[inline]
 fn nominal(cut: &Cut, code: u32) -> Way {
@@ -344,6 +402,7 @@ impl Held {
             }
             codes[case] = ranked.len() as u32 - 1;
         }
+        ranked.shrink_to_fit();
         Ok(Held { codes, narrow: None, values: ranked, up_to: OnceLock::new() })
     }
 
@@ -382,6 +441,22 @@ fn compare(a: Value, b: Value) -> Ordering {
         (Value::Float(a), Value::Float(b)) => a.total_cmp(&b),
         (Value::Integer(a), Value::Integer(b)) => a.cmp(&b),
         _ => Ordering::Equal,
+    }
+}
+
+/// The unit of mass and the classes of a table that judges trees; fails if it cannot.
+fn check<'d>(building: &Dataset, data: &'d Dataset, costs: &Costs) -> Result<(Units, &'d [u32])> {
+    check_schema(building, data)?;
+    if data.present().iter().all(|&word| word == 0) {
+        let expected = "a table with at least one row of positive count and weight".into();
+        return Err(Error::InvalidParameter { name: "search", expected, got: "none".into() });
+    }
+    match data.target() {
+        Target::Classes(classes) => Ok((units(data, costs)?, classes)),
+        _ => {
+            let got = "absent in the search set (name it when you make the dataset)";
+            Err(Error::WrongTarget { search: "the search set", needs: "classes", got })
+        }
     }
 }
 

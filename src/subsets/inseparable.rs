@@ -10,6 +10,7 @@ use std::sync::Arc;
 use super::features::Set;
 use super::held_out::HeldOut;
 use crate::bits::mix;
+use crate::budget::{Stop, Ticker};
 
 /// Groups of equal cases, by a hash of their values that follows features taken away and put back.
 pub(super) struct Inseparable {
@@ -22,10 +23,19 @@ pub(super) struct Inseparable {
     /// Open addressing: the number of the run that wrote the place, and the group there.
     places: Vec<(u32, u32)>,
     run: u32,
-    /// Per group: its first case, and the mass of each class.
+    /// Per group: its first case.
     first: Vec<u32>,
+    /// Per group and class: masses, where classes are few.
     masses: Vec<u64>,
+    /// Else per group the last of its classes, and per such class its mass and the one before.
+    last: Vec<u32>,
+    listed: Vec<(u32, u64, u32)>,
+    room: Vec<u64>,
 }
+
+/// Masses of up to so many classes are kept side by side.
+const FEW: usize = 8;
+const NONE: u32 = u32::MAX;
 
 /// The class of a case is known.
 const DECIDED: u32 = 0;
@@ -35,7 +45,29 @@ impl Inseparable {
         let n = held_out.n_cases;
         let places = vec![(0, 0); (2 * n).next_power_of_two().max(2)];
         let (hashes, nodes) = (vec![0; n], vec![DECIDED; n]);
-        Inseparable { held_out, hashes, nodes, n_nodes: 0, places, run: 0, first: Vec::new(), masses: Vec::new() }
+        let room = vec![0; held_out.n_classes()];
+        Inseparable {
+            held_out,
+            hashes,
+            nodes,
+            n_nodes: 0,
+            places,
+            run: 0,
+            first: Vec::new(),
+            masses: Vec::new(),
+            last: Vec::new(),
+            listed: Vec::new(),
+            room,
+        }
+    }
+
+    pub fn n_cases(&self) -> usize {
+        self.held_out.n_cases
+    }
+
+    /// About how many bytes one takes.
+    pub fn bytes(held_out: &HeldOut) -> u64 {
+        80 * held_out.n_cases as u64 + 8 * held_out.n_classes() as u64
     }
 
     /// Makes these the features at hand. Complexity: O(cases x features).
@@ -70,14 +102,20 @@ impl Inseparable {
 
     /// The errors of every tree over these features, which are those at hand, on the cases that are not decided; about
     /// `enough` of them at most. Complexity: O(cases), and O(features) for every case that is like another.
-    pub fn errors(&mut self, features: &[usize], enough: u64) -> u64 {
+    pub fn errors(&mut self, features: &[usize], enough: u64, ticker: &mut Ticker) -> Result<u64, Stop> {
         let cases = 0..self.held_out.n_cases as u32;
-        self.errors_among(cases, true, features, enough)
+        self.errors_among(cases, true, features, enough, ticker)
     }
 
     /// As [`Inseparable::errors`], on cases that came to one node.
-    pub fn errors_at_node(&mut self, cases: &[u32], features: &[usize], enough: u64) -> u64 {
-        self.errors_among(cases.iter().copied(), false, features, enough)
+    pub fn errors_at_node(
+        &mut self,
+        cases: &[u32],
+        features: &[usize],
+        enough: u64,
+        ticker: &mut Ticker,
+    ) -> Result<u64, Stop> {
+        self.errors_among(cases.iter().copied(), false, features, enough, ticker)
     }
 
     fn errors_among(
@@ -86,8 +124,10 @@ impl Inseparable {
         by_node: bool,
         features: &[usize],
         enough: u64,
-    ) -> u64 {
+        ticker: &mut Ticker,
+    ) -> Result<u64, Stop> {
         let n_classes = self.held_out.n_classes();
+        let are_few = n_classes <= FEW;
         if self.run == u32::MAX {
             // Long proofs get there.
             self.places.fill((0, 0));
@@ -96,6 +136,8 @@ impl Inseparable {
         self.run += 1;
         self.first.clear();
         self.masses.clear();
+        self.last.clear();
+        self.listed.clear();
         let last = self.places.len() - 1;
         let mut errors = 0;
         for case in cases {
@@ -110,7 +152,11 @@ impl Inseparable {
                 if run != self.run {
                     self.places[place] = (self.run, self.first.len() as u32);
                     self.first.push(case);
-                    self.masses.resize(self.masses.len() + n_classes, 0);
+                    if are_few {
+                        self.masses.resize(self.masses.len() + n_classes, 0);
+                    } else {
+                        self.last.push(NONE);
+                    }
                     break self.first.len() - 1;
                 }
                 // The values decide, not the hash.
@@ -122,15 +168,54 @@ impl Inseparable {
                 }
                 place = (place + 1) & last;
             };
-            let masses = &mut self.masses[group * n_classes..(group + 1) * n_classes];
-            let before = if self.first[group] == case { 0 } else { self.held_out.least_error(masses) };
-            masses[self.held_out.class(case) as usize] += self.held_out.mass(case);
-            errors += self.held_out.least_error(masses) - before;
+            if are_few {
+                ticker.tick(20)?;
+                let masses = &mut self.masses[group * n_classes..(group + 1) * n_classes];
+                let before = if self.first[group] == case { 0 } else { self.held_out.least_error(masses) };
+                masses[self.held_out.class(case) as usize] += self.held_out.mass(case);
+                errors += self.held_out.least_error(masses) - before;
+            } else if self.first[group] == case {
+                ticker.tick(20)?;
+                self.list(group, case);
+            } else {
+                ticker.tick(20 + 4 * n_classes)?;
+                let before = self.error_of(group);
+                self.list(group, case);
+                errors += self.error_of(group) - before;
+            }
             if errors >= enough {
                 break;
             }
         }
-        errors
+        Ok(errors)
+    }
+
+    /// Adds a case to the classes of a group.
+    fn list(&mut self, group: usize, case: u32) {
+        let (class, mass) = (self.held_out.class(case), self.held_out.mass(case));
+        let mut place = self.last[group];
+        while place != NONE {
+            let (of, sum, before) = &mut self.listed[place as usize];
+            if *of == class {
+                *sum += mass;
+                return;
+            }
+            place = *before;
+        }
+        self.listed.push((class, mass, self.last[group]));
+        self.last[group] = self.listed.len() as u32 - 1;
+    }
+
+    /// The errors of a group.
+    fn error_of(&mut self, group: usize) -> u64 {
+        self.room.fill(0);
+        let mut place = self.last[group];
+        while place != NONE {
+            let (class, mass, before) = self.listed[place as usize];
+            self.room[class as usize] = mass;
+            place = before;
+        }
+        self.held_out.least_error(&self.room)
     }
 }
 

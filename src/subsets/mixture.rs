@@ -11,9 +11,15 @@ use crate::greedy::table::Table;
 /// Sums of shares that differ by more are not equal, in whatever order they are added up.
 const MARGIN: f64 = 1e-9;
 
+/// The class shares of up to so many classes are kept with a set, once they are known.
+const KEPT_CLASSES: usize = 32;
+
 /// The class shares of such a case; kept as room for the next.
 #[derive(Default)]
-pub(super) struct Mixture(Vec<f64>);
+pub(super) struct Mixture {
+    shares: Vec<f64>,
+    work: usize,
+}
 
 impl Mixture {
     /// The class of a case that is spread at the root of a tree; `None` if that may depend on a node it comes to that is
@@ -27,8 +33,14 @@ impl Mixture {
     ) -> Option<u32> {
         // A few heavy branches decide most often between two classes. Among more it takes longer to find that out.
         let by_heaviest = on.0.n_classes == 2 && !on.1.has_uneven_costs();
+        self.work = 0;
         let label = if by_heaviest { self.walk::<S, true>(on, tree, case, &let_through) } else { None };
         label.or_else(|| self.walk::<S, false>(on, tree, case, &let_through))
+    }
+
+    /// What the last case took.
+    pub fn work(&self) -> usize {
+        self.work
     }
 
     /// Adds up shares in the order of the leaves, and with the products of shares, that prediction has; or, if
@@ -41,8 +53,8 @@ impl Mixture {
         case: u32,
         let_through: &impl Fn(&Subtree<S>) -> bool,
     ) -> Option<u32> {
-        self.0.clear();
-        self.0.resize(table.n_classes, 0.0);
+        self.shares.clear();
+        self.shares.resize(table.n_classes, 0.0);
         let mut left = 1.0;
         let mut pending: SmallVec<[(&Subtree<S>, f64); 16]> = SmallVec::new();
         pending.push((tree, 1.0));
@@ -72,29 +84,35 @@ impl Mixture {
                 }
             };
             let Some(leaf) = leaf else { continue };
+            self.work += 20 + 2 * table.n_classes;
             self.add(table, leaf, share);
             left -= share;
             if HEAVIEST && let Some(label) = self.leader(left + MARGIN) {
                 return Some(label);
             }
         }
-        if HEAVIEST { None } else { Some(held_out.label_of(&self.0)) }
+        if HEAVIEST { None } else { Some(held_out.label_of(&self.shares)) }
     }
 
     /// The one of two classes that is ahead of the other by more than so much.
     fn leader(&self, by: f64) -> Option<u32> {
-        let ahead = self.0[0] - self.0[1];
+        let ahead = self.shares[0] - self.shares[1];
         (ahead.abs() > by).then_some(u32::from(ahead < 0.0))
     }
 
     /// Adds the class shares of a leaf, times a share.
     fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) {
+        let masses = || set.masses.iter().map(|&mass| mass_value(table, mass, set.whole));
+        let total = || masses().sum::<f64>();
+        if table.n_classes > KEPT_CLASSES {
+            let total = total();
+            self.shares.iter_mut().zip(masses()).for_each(|(p, mass)| *p += share * (mass / total));
+            return;
+        }
         let shares = set.shares.get_or_init(|| {
-            let masses: SmallVec<[f64; 2]> =
-                set.masses.iter().map(|&mass| mass_value(table, mass, set.whole)).collect();
-            let total: f64 = masses.iter().sum();
-            masses.iter().map(|mass| mass / total).collect()
+            let total = total();
+            masses().map(|mass| mass / total).collect()
         });
-        self.0.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
+        self.shares.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
     }
 }

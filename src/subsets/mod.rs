@@ -17,9 +17,9 @@
 //!
 //! `ground`: what a search stands on. `features`: sets of features. `held_out`, `mixture`, `pessimistic`: what trees
 //! are judged by. `graph`: case sets, the rankings of their columns and where their splits lead; `sets`: how they are
-//! found, each once; `room`: how long they are kept. `trees`: trees that share subtrees, and features taken away from
-//! them. `frontier`: the order of a visit. `distinct`, `enumerate`: the visit, and its threads. `goal`: what subsets
-//! are compared by. `bounds`, `inseparable`: what no tree of a part of the lattice can beat. `rounds`: parts of the
+//! found, each once; `weight`, `room`: what they take and how long they are kept. `trees`: trees that share subtrees, and features taken away from
+//! them. `stack`: how deep these may be. `frontier`: the order of a visit. `distinct`, `enumerate`: the visit, and its threads. `goal`, `wide`:
+//! what subsets are compared by. `bounds`, `inseparable`: what no tree of a part of the lattice can beat. `rounds`: parts of the
 //! lattice for threads to take, in an order of their own. docs/subsets.md tells the whole in words.
 
 mod acceptable;
@@ -41,7 +41,10 @@ mod pessimistic;
 mod room;
 mod rounds;
 mod sets;
+mod stack;
 mod trees;
+mod weight;
+mod wide;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};

@@ -1,37 +1,72 @@
 //! C4.5's estimate of the error of a leaf (Quinlan, *C4.5: programs for machine learning*, 1993, section 4.2): the upper
 //! limit of a 25 % confidence interval for its error rate, times its cases.
 
+use super::goal::Whole;
 use crate::tree::{Leaf, Node, Tree};
 
-/// How many units are one error. Sums of estimates are sums of integers, so that they do not depend on their order.
-pub(super) const PER_ONE: f64 = (1u64 << 20) as f64;
+/// How many units are one error: a power of two. Sums of estimates are sums of integers, so that they do not depend on their
+/// order.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Scale {
+    /// Of all cases.
+    mass: f64,
+    /// The exponent.
+    per_one: i32,
+}
 
 /// The square of the normal deviate of 25 %, as C4.5 interpolates it between those of 20 % (0.84) and 40 % (0.25).
 const COEFFICIENT: f64 = 0.6925 * 0.6925;
 
-/// The estimated errors of a leaf of `n` cases, `errors` of which it gets wrong; in units.
-pub(super) fn estimate(n: f64, errors: f64) -> u64 {
-    ((errors + added(n, errors)) * PER_ONE).round() as u64
+/// Digits after the point where cases weigh about one.
+const DIGITS: i32 = 20;
+/// As many digits have the errors of all cases, where these are few or weigh little, and no more where they weigh much.
+const FEWEST: i32 = 20;
+const MOST: i32 = 59;
+
+impl Scale {
+    /// For cases of this mass together, which is positive.
+    pub fn of(mass: f64) -> Self {
+        let size = mass.log2().floor() as i32;
+        Scale { mass, per_one: DIGITS.max(FEWEST - size).min(MOST - size) }
+    }
+
+    /// How many units an error of one is for all cases.
+    pub fn whole(&self) -> Whole {
+        let whole = Whole::of_float(self.mass);
+        Whole { two: whole.two + self.per_one, ..whole }
+    }
+
+    /// The estimated errors of a leaf of `n` cases, `errors` of which it gets wrong; in units.
+    fn estimate(&self, n: f64, errors: f64) -> u64 {
+        // In two steps, since one may be out of range.
+        let half = self.per_one / 2;
+        let scaled = (errors + added(n, errors)) * 2f64.powi(half) * 2f64.powi(self.per_one - half);
+        // Of what weighs less than a case, C4.5 may add more than is there.
+        (scaled.round() as u64).min(1 << MOST)
+    }
+
+    /// Those of a leaf with these class masses and this class.
+    pub fn of_leaf(&self, masses: impl Iterator<Item = f64>, label: u32) -> u64 {
+        let (mut total, mut right) = (0.0, 0.0);
+        masses.zip(0..).for_each(|(mass, class)| {
+            total += mass;
+            right += if class == label { mass } else { 0.0 };
+        });
+        self.estimate(total, total - right)
+    }
+
+    /// The estimated errors of a tree, in units.
+    pub fn errors_of(&self, tree: &Tree) -> u64 {
+        let of_node = |node: &Node| match node {
+            Node::Leaf(Leaf::Class { label, masses, empty: false }) => self.of_leaf(masses.iter().copied(), *label),
+            _ => 0,
+        };
+        tree.nodes().iter().map(of_node).sum()
+    }
 }
 
-/// Those of a leaf with these class masses and this class.
-pub(super) fn of_leaf(masses: impl Iterator<Item = f64>, label: u32) -> u64 {
-    let (mut total, mut right) = (0.0, 0.0);
-    masses.zip(0..).for_each(|(mass, class)| {
-        total += mass;
-        right += if class == label { mass } else { 0.0 };
-    });
-    estimate(total, total - right)
-}
-
-/// The estimated errors of a tree, in units.
-pub(super) fn errors_of(tree: &Tree) -> u64 {
-    let of_node = |node: &Node| match node {
-        Node::Leaf(Leaf::Class { label, masses, empty: false }) => of_leaf(masses.iter().copied(), *label),
-        _ => 0,
-    };
-    tree.nodes().iter().map(of_node).sum()
-}
+/// Masses whose square is a float.
+const LARGE: f64 = 1e150;
 
 /// What C4.5 adds to the errors seen.
 fn added(n: f64, errors: f64) -> f64 {
@@ -47,7 +82,9 @@ fn added(n: f64, errors: f64) -> f64 {
     } else {
         let e = errors + 0.5;
         let root = (COEFFICIENT * (e * (1.0 - e / n) + COEFFICIENT / 4.0)).sqrt();
-        n * (e + COEFFICIENT / 2.0 + root) / (n + COEFFICIENT) - errors
+        let rate = e + COEFFICIENT / 2.0 + root;
+        // The product of masses beyond this may be out of range.
+        if n < LARGE { n * rate / (n + COEFFICIENT) - errors } else { n / (n + COEFFICIENT) * rate - errors }
     }
 }
 
@@ -74,7 +111,7 @@ mod tests {
     fn the_examples_of_the_book() {
         // Section 4.2: U25%(0, 6) = 0.206, U25%(0, 9) = 0.143, U25%(0, 1) = 0.750, U25%(1, 16) = 0.157, U25%(7, 168) is
         // not given; 15 errors of 168 come to 0.068 with 7.
-        let rate = |n: f64, errors: f64| estimate(n, errors) as f64 / PER_ONE / n;
+        let rate = |n: f64, errors: f64| Scale::of(n).whole().fraction(Scale::of(n).estimate(n, errors));
         for (n, errors, expected) in [(6.0, 0.0, 0.206), (9.0, 0.0, 0.143), (1.0, 0.0, 0.750), (16.0, 1.0, 0.157)] {
             assert!((rate(n, errors) - expected).abs() < 6e-4, "{} for {errors} of {n}", rate(n, errors));
         }

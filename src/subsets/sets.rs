@@ -8,14 +8,18 @@ use smallvec::SmallVec;
 use super::features::Set;
 use super::graph::{CaseNode, Child, Judged, Recent, Split};
 use super::ground::Judge;
-use super::pessimistic;
 use super::trees::{Forest, Subtree};
+use super::weight::Weight;
 use crate::budget::Stop;
 use crate::greedy::Missing;
 use crate::greedy::cases::Part;
 use crate::greedy::finish::mass_value;
 use crate::greedy::ranking::Ranking;
 use crate::greedy::split::Cut;
+use crate::greedy::table::NONE;
+
+/// Bytes that are charged without being looked at closely.
+const SMALL: usize = 1 << 16;
 
 impl<S: Set> Forest<'_, S> {
     /// The place of the best split of a set in its ranking.
@@ -24,18 +28,50 @@ impl<S: Set> Forest<'_, S> {
         if let Ok(place) = set.ranking.borrow().best(features.as_ref()) {
             return Ok(place);
         }
+        self.charge(self.ranking_bytes(set, features))?;
         let mut ranking = set.ranking.borrow_mut();
-        let bytes = ranking.bytes();
         let sides = (&set.cases, &set.masses[..], set.count);
         let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
-        self.bytes += ranking.bytes().saturating_sub(bytes);
+        drop(ranking);
+        set.weight.set(set.bytes());
         outcome?;
-        Ok(ranking.best(features.as_ref()).expect("it is known now"))
+        Ok(set.ranking.borrow().best(features.as_ref()).expect("it is known now"))
+    }
+
+    /// Bytes of the splits of these columns, at most.
+    fn ranking_bytes(&self, set: &CaseNode<S>, features: &S) -> usize {
+        let (ground, rows) = (self.ground, set.cases.cases().len());
+        // Gains that are compared as they are keep the class masses of every branch.
+        let branch = if ground.keeps_masses(&set.cases) { 8 * ground.table.n_classes } else { 0 };
+        let levels = ground.many_levels.iter().filter(|(column, _)| features.has(*column));
+        let of_levels = levels.map(|&(_, n_levels)| n_levels.min(rows).saturating_mul(4 + branch));
+        of_levels.fold(features.count().saturating_mul(128 + 2 * branch), usize::saturating_add)
+    }
+
+    /// Bytes of a split and of the case sets that it leads to, and of the work on it, at most.
+    fn split_bytes(&self, set: &CaseNode<S>, column: usize, n_branches: usize) -> usize {
+        let (ground, rows) = (self.ground, set.cases.cases().len());
+        let table = &ground.table;
+        let masses = 8usize.saturating_mul(table.n_classes);
+        let of_branch = size_of::<CaseNode<S>>() + Subtree::<S>::bytes(self.n_features(), 0) + 256 + 2 * masses;
+        let words = table.columns.len() / 4;
+        // A case without a value goes down every branch.
+        let each = rows.saturating_mul(8).saturating_mul(n_branches);
+        let spread = match table.columns[column].is_complete {
+            true => 0,
+            false if each < SMALL => each,
+            false => {
+                let codes = table.columns[column].codes();
+                let is_missing = |case: &&u32| codes[**case as usize] == NONE;
+                8 * n_branches * set.cases.cases().iter().filter(is_missing).count()
+            }
+        };
+        n_branches.saturating_mul(of_branch + words) + spread + 8 * rows + 8 * set.judged.len()
     }
 
     /// The split at a place of the ranking of a set.
     pub fn split(&mut self, set: &Rc<CaseNode<S>>, place: usize) -> Result<Rc<Split<S>>, Stop> {
-        self.make_room()?;
+        self.make_room();
         let (column, cut) = {
             let ranking = set.ranking.borrow();
             let (column, found) = ranking.found(place);
@@ -48,6 +84,8 @@ impl<S: Set> Forest<'_, S> {
         let table = &ground.table;
         let coded = &table.columns[column as usize];
         let depth = set.depth + 1;
+        self.go_down(depth)?;
+        self.charge(self.split_bytes(set, column as usize, cut.n_branches()))?;
         let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
         let parts = self.splitter.split(&set.cases, table, (column as usize, &cut), &mut self.ticker, wanted)?;
         let own = coded.has_own(&set.cases);
@@ -64,6 +102,7 @@ impl<S: Set> Forest<'_, S> {
             spread: Box::default(),
             by_mass: Box::default(),
             empty_error: 0,
+            weight: Weight::new(&self.account, 0),
         };
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
@@ -89,7 +128,7 @@ impl<S: Set> Forest<'_, S> {
         let children = children.collect();
         let split = Rc::new(Split { children, ..split });
         self.deal = deal;
-        self.bytes += split.bytes();
+        split.weight.set(split.bytes());
         set.splits.borrow_mut().push(split.clone());
         Ok(split)
     }
@@ -100,16 +139,14 @@ impl<S: Set> Forest<'_, S> {
         let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
         let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
         let (label, error) = self.leaf_error(&part, judged);
-        let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic);
+        let is_shared = is_pure && !self.ground.lists && !matches!(self.ground.judge, Judge::Pessimistic(_));
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
         let set = Rc::new(self.new_node(part, Judged::new(), (label, error), depth, Ranking::none()));
-        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
+        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features()), self.weigh_tree(0)));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
-        } else {
-            self.bytes += size_of::<CaseNode<S>>() + size_of::<Subtree<S>>() + 64 + 8 * leaf.set.masses.len();
         }
         leaf
     }
@@ -119,7 +156,6 @@ impl<S: Set> Forest<'_, S> {
         let leaf = self.leaf_error(&part, &judged);
         let node = Rc::new(self.new_node(part, judged, leaf, depth, ranking));
         self.case_sets += 1;
-        self.bytes += node.bytes();
         node
     }
 
@@ -131,7 +167,7 @@ impl<S: Set> Forest<'_, S> {
         depth: u64,
         ranking: Ranking,
     ) -> CaseNode<S> {
-        CaseNode {
+        let node = CaseNode {
             cases: part.set,
             masses: part.masses,
             count: part.count,
@@ -144,7 +180,10 @@ impl<S: Set> Forest<'_, S> {
             ranking: ranking.into(),
             splits: Default::default(),
             recent: Recent::default().into(),
-        }
+            weight: Weight::new(&self.account, 0),
+        };
+        node.weight.set(node.bytes());
+        node
     }
 
     /// The class of a leaf, and its error on the cases that come there whole, or an estimate from its own.
@@ -153,9 +192,9 @@ impl<S: Set> Forest<'_, S> {
         let error = match &self.ground.judge {
             Judge::None => 0,
             Judge::HeldOut(held_out) => held_out.errors(judged, label),
-            Judge::Pessimistic => {
+            Judge::Pessimistic(scale) => {
                 let value = |&mass: &u64| mass_value(&self.ground.table, mass, part.whole);
-                pessimistic::of_leaf(part.masses.iter().map(value), label)
+                scale.of_leaf(part.masses.iter().map(value), label)
             }
         };
         (label, error)

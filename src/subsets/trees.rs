@@ -16,7 +16,9 @@ use super::graph::{CaseNode, Child, Judged, Split};
 use super::ground::{Ground, Judge};
 use super::held_out::HeldOut;
 use super::mixture::Mixture;
-use crate::budget::{Budget, Stop, Ticker};
+use super::stack::Stack;
+use super::weight::{Account, TreeWeight};
+use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::greedy::cases::{Part, Splitter};
 use crate::greedy::growth::{Grown, GrownSplit};
 use crate::greedy::ranking::Ranking;
@@ -39,14 +41,21 @@ pub(super) struct Subtree<S> {
     root_ahead: S,
     /// Its error, in the units of the judge.
     pub error: u64,
+    _weight: TreeWeight,
 }
 
 impl<S: Set> Subtree<S> {
     /// A leaf, with the features that may split the set.
-    pub(super) fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
+    pub(super) fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S, weight: TreeWeight) -> Self {
         let used = S::empty(64 * ahead.as_ref().len());
         let (split, children) = (None, SmallVec::new());
-        Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error }
+        Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error, _weight: weight }
+    }
+
+    /// About how many bytes one takes, for so many columns and branches.
+    pub fn bytes(n_columns: usize, n_branches: usize) -> usize {
+        let sets = if n_columns > 256 { 3 * (16 + n_columns / 8) } else { 0 };
+        size_of::<Self>() + 32 + sets + if n_branches > 2 { 8 * n_branches } else { 0 }
     }
 }
 
@@ -83,11 +92,18 @@ pub(super) struct Forest<'g, S: Set> {
     pub(super) deal: Deal,
     pub ticker: Ticker<'g>,
     pub(super) root: Option<Rc<CaseNode<S>>>,
-    /// What case sets and splits take, about.
-    pub(super) bytes: usize,
-    /// As many may be in memory.
+    /// What all of it takes, about.
+    pub(super) account: Rc<Account>,
+    /// What is charged for that, and for what does not change.
+    pub(super) held: Reserved<'g>,
+    _fixed: Reserved<'g>,
+    /// So many bytes of case sets and splits may be in memory; beyond so many they are looked through.
     pub(super) cache: usize,
-    pub(super) workers: usize,
+    pub(super) flush_at: usize,
+    stack: Stack,
+    /// Bytes of it in use where a tree was begun; and the most levels that a tree had.
+    begun_at: usize,
+    deepest: u64,
     /// Leaves that are shared, by class and error.
     pub(super) pure: FxHashMap<(usize, u64), Rc<Subtree<S>>>,
     pub case_sets: u64,
@@ -96,10 +112,18 @@ pub(super) struct Forest<'g, S: Set> {
 }
 
 impl<'g, S: Set> Forest<'g, S> {
-    /// A graph with nothing but its root, one of so many at a time. The columns of large case sets are shared out to the
-    /// threads of the pool.
-    pub fn new(ground: &'g Ground, budget: &'g Budget, workers: usize, pool: Option<Arc<ThreadPool>>) -> Self {
+    /// A graph with nothing but its root, one of so many at a time, on the stack of this thread. The columns of large case
+    /// sets are shared out to the threads of the pool.
+    pub fn new(
+        ground: &'g Ground,
+        (budget, stack): (&'g Budget, Stack),
+        workers: usize,
+        pool: Option<Arc<ThreadPool>>,
+    ) -> Result<Self, Stop> {
         let table = ground.table.clone();
+        let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
+        let fixed = budget.reserve(ground.worker_bytes(threads))?;
+        budget.check()?;
         let ranks = NewRanks { table: table.clone(), pool };
         let mut forest = Forest {
             ground,
@@ -108,9 +132,14 @@ impl<'g, S: Set> Forest<'g, S> {
             deal: Deal::default(),
             ticker: Ticker::new(budget),
             root: None,
-            bytes: 0,
+            account: Rc::default(),
+            held: budget.reserve(0)?,
+            _fixed: fixed,
             cache: ground.cache(workers),
-            workers,
+            flush_at: ground.cache(workers),
+            stack,
+            begun_at: 0,
+            deepest: 0,
             pure: FxHashMap::default(),
             case_sets: 0,
             flushes: 0,
@@ -130,7 +159,31 @@ impl<'g, S: Set> Forest<'g, S> {
             }
             false => forest.case_node(root, judged, 0, Ranking::empty(table.columns.len())),
         });
-        forest
+        Ok(forest)
+    }
+
+    /// Begins a tree: makes room for it, and looks whether that is there on the stack too.
+    fn begin(&mut self) -> Result<(), Stop> {
+        self.make_room();
+        self.begun_at = self.stack.used();
+        if self.stack.has_room(self.begun_at, self.deepest) { Ok(()) } else { Err(Stop::Memory) }
+    }
+
+    /// Whether a tree may have so many levels.
+    pub(super) fn go_down(&mut self, depth: u64) -> Result<(), Stop> {
+        self.deepest = self.deepest.max(depth);
+        let has_room = self.stack.has_room(self.begun_at, depth) && self.stack.has_room(self.stack.used(), 0);
+        if has_room { Ok(()) } else { Err(Stop::Memory) }
+    }
+
+    pub(super) fn weigh_tree(&self, n_branches: usize) -> TreeWeight {
+        TreeWeight::new(&self.account, Subtree::<S>::bytes(self.n_features(), n_branches))
+    }
+
+    /// A leaf, with the features that may split the set.
+    fn leaf_of(&mut self, set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Result<Subtree<S>, Stop> {
+        self.charge(Subtree::<S>::bytes(self.n_features(), 0))?;
+        Ok(Subtree::leaf(set, error, ahead, self.weigh_tree(0)))
     }
 
     pub fn n_features(&self) -> usize {
@@ -147,7 +200,7 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// DT(features).
     pub fn tree(&mut self, features: &S) -> Result<Rc<Subtree<S>>, Stop> {
-        self.make_room()?;
+        self.begin()?;
         let root = self.root.clone().expect("made with the forest");
         self.build(&root, features)
     }
@@ -167,7 +220,7 @@ impl<'g, S: Set> Forest<'g, S> {
         features: &S,
         most: u64,
     ) -> Result<Rc<Subtree<S>>, Stop> {
-        self.make_room()?;
+        self.begin()?;
         self.remove(tree, features, &mut Allowance { left: Some(most), taken })
     }
 
@@ -185,7 +238,7 @@ impl<'g, S: Set> Forest<'g, S> {
     ) -> Result<Rc<Subtree<S>>, Stop> {
         if allowance.left.is_none() {
             let none = S::empty(self.n_features());
-            return Ok(Rc::new(Subtree { used: allowance.taken.clone(), ..Subtree::leaf(set, 0, none) }));
+            return Ok(Rc::new(Subtree { used: allowance.taken.clone(), ..self.leaf_of(set, 0, none)? }));
         }
         if self.ground.keeps_recent {
             let fits = |tree: &&Rc<Subtree<S>>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
@@ -200,7 +253,7 @@ impl<'g, S: Set> Forest<'g, S> {
         let tree = match place {
             None => {
                 allowance.spend(set.leaf_error);
-                Rc::new(Subtree::leaf(set, set.leaf_error, ahead))
+                Rc::new(self.leaf_of(set, set.leaf_error, ahead)?)
             }
             Some(place) => {
                 let split = self.split(set, place)?;
@@ -216,12 +269,11 @@ impl<'g, S: Set> Forest<'g, S> {
                         Child::Set(set) => self.build_within(set, features, allowance)?,
                     });
                 }
-                self.join(set, split, children, ahead, allowance)
+                self.join(set, split, children, ahead, allowance)?
             }
         };
         if self.ground.keeps_recent && allowance.has_all(&tree) {
             set.recent.borrow_mut().keep(tree.clone());
-            self.bytes += size_of::<Subtree<S>>() + 16;
         }
         Ok(tree)
     }
@@ -243,7 +295,7 @@ impl<'g, S: Set> Forest<'g, S> {
         for child in &tree.children {
             children.push(self.remove(child, features, allowance)?);
         }
-        Ok(self.join(&tree.set, split.clone(), children, tree.root_ahead.clone(), allowance))
+        self.join(&tree.set, split.clone(), children, tree.root_ahead.clone(), allowance)
     }
 
     /// The tree of a split and of trees on its branches. While it lacks parts its error is that of those it has.
@@ -254,7 +306,9 @@ impl<'g, S: Set> Forest<'g, S> {
         children: SmallVec<[Rc<Subtree<S>>; 2]>,
         root_ahead: S,
         allowance: &mut Allowance<S>,
-    ) -> Rc<Subtree<S>> {
+    ) -> Result<Rc<Subtree<S>>, Stop> {
+        self.charge(Subtree::<S>::bytes(self.n_features(), children.len()))?;
+        let _weight = self.weigh_tree(children.len());
         let (mut used, mut ahead) = (S::empty(self.n_features()), root_ahead.clone());
         used.insert(split.column as usize);
         let mut error = split.empty_error;
@@ -264,7 +318,7 @@ impl<'g, S: Set> Forest<'g, S> {
             error += child.error;
         }
         let mut tree =
-            Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error };
+            Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error, _weight };
         if let (Judge::HeldOut(held_out), false) = (&self.ground.judge, split.spread.is_empty())
             && allowance.has_all(&tree)
         {
@@ -272,7 +326,7 @@ impl<'g, S: Set> Forest<'g, S> {
             let mut error = 0;
             let mut cases = split.spread.iter();
             while let (Some(_), Some(&case)) = (allowance.left, cases.next()) {
-                let label = self.label_of(&held_out, &tree, case, |_| true);
+                let label = self.label_of(&held_out, &tree, case, |_| true)?;
                 let wrong = held_out.error(case, label.expect("every node was let through"));
                 error += wrong;
                 allowance.spend(wrong);
@@ -283,7 +337,7 @@ impl<'g, S: Set> Forest<'g, S> {
                 None => tree.used.add(allowance.taken),
             }
         }
-        Rc::new(tree)
+        Ok(Rc::new(tree))
     }
 
     /// The class of a held-out case that is spread at the root of a tree; `None` if it comes to a node that is not
@@ -294,8 +348,10 @@ impl<'g, S: Set> Forest<'g, S> {
         tree: &Subtree<S>,
         case: u32,
         let_through: impl Fn(&Subtree<S>) -> bool,
-    ) -> Option<u32> {
-        self.mixture.label_of((&self.ground.table, held_out), tree, case, let_through)
+    ) -> Result<Option<u32>, Stop> {
+        let label = self.mixture.label_of((&self.ground.table, held_out), tree, case, let_through);
+        self.ticker.tick(self.mixture.work())?;
+        Ok(label)
     }
 
     /// How many nodes and leaves a tree has, if no more than so many.

@@ -16,7 +16,7 @@ use num_rational::BigRational;
 pub struct Bits {
     terms: Vec<(u128, i64)>,
     /// The sum, times 2^48, but for an error below 2^-40.
-    fixed: i128,
+    fixed: BigInt,
 }
 
 /// How good a split is.
@@ -37,12 +37,12 @@ impl Bits {
     pub fn add(&mut self, times: i64, x: u128) {
         if x > 1 {
             self.terms.push((x, times));
-            self.fixed += i128::from(times) * x_log_x(x);
+            self.fixed += x_log_x(x) * times;
         }
     }
 
     fn float(&self) -> f64 {
-        self.fixed as f64 / (1u64 << FIXED) as f64
+        float(&BigRational::new(self.fixed.clone(), BigInt::from(1u64 << FIXED)))
     }
 
     /// As powers: x, and the exponent c x.
@@ -59,11 +59,7 @@ impl Bits {
 impl Amount {
     pub fn float(&self) -> f64 {
         match self {
-            Amount::Exact(x) => {
-                // Whole and broken part, the latter to 60 bits.
-                let scaled = (x * BigInt::from(1u64 << 60)).to_integer();
-                i128::try_from(scaled).expect("small") as f64 / (1u64 << 60) as f64
-            }
+            Amount::Exact(x) => float(x),
             Amount::Bits(bits) => bits.float(),
             Amount::Ratio(gain, info) => gain.float() / info.float(),
         }
@@ -80,18 +76,18 @@ impl Amount {
             }
             (Amount::Bits(a), Amount::Bits(b)) => {
                 let order = a.fixed.cmp(&b.fixed);
-                let close = (a.fixed - b.fixed).unsigned_abs() <= one << (FIXED - CLOSE);
+                let close = (&a.fixed - &b.fixed).magnitude() <= &(BigUint::from(one) << (FIXED - CLOSE));
                 if close && a.equals(b) { (Ordering::Equal, false) } else { (order, close) }
             }
             (Amount::Ratio(gain_a, info_a), Amount::Ratio(gain_b, info_b)) => {
                 let (a, b) = (self.float(), other.float());
-                // What an error of that size in gain and split information does to the ratio.
+                // What an error of that size in gain and split information does to the ratio; not less than floats tell.
                 let margin = |ratio: f64, info: &Bits| one as f64 / (1 << CLOSE) as f64 * (1.0 + ratio) / info.float();
-                let close = (a - b).abs() <= margin(a, info_a) + margin(b, info_b);
+                let close = (a - b).abs() <= (margin(a, info_a) + margin(b, info_b)).max(1e-9);
                 if close && same_ratio([gain_a, info_a, gain_b, info_b]) {
                     (Ordering::Equal, false)
                 } else {
-                    (a.total_cmp(&b), close)
+                    ((&gain_a.fixed * &info_b.fixed).cmp(&(&gain_b.fixed * &info_a.fixed)), close)
                 }
             }
             _ => panic!("amounts of two kinds"),
@@ -99,8 +95,8 @@ impl Amount {
     }
 
     /// Whether it is at least `least` times `mass`, and whether the library may see it otherwise.
-    pub fn at_least(&self, least: f64, mass: u128, one: u128) -> (bool, bool) {
-        let least = BigRational::from_float(least).expect("finite") * BigInt::from(mass);
+    pub fn at_least(&self, least: &BigRational, mass: u128, one: u128) -> (bool, bool) {
+        let least = least * BigInt::from(mass);
         match self {
             Amount::Exact(_) => {
                 let (order, close) = self.compare(&Amount::Exact(least), one);
@@ -108,15 +104,15 @@ impl Amount {
             }
             Amount::Bits(bits) => {
                 let fixed = (&least * (BigInt::from(1) << FIXED)).to_integer();
-                let difference = bits.fixed - i128::try_from(fixed).expect("gains are below the mass times 128");
-                let close = difference.unsigned_abs() <= one << (FIXED - CLOSE);
+                let difference = &bits.fixed - fixed;
+                let close = difference.magnitude() <= &(BigUint::from(one) << (FIXED - CLOSE));
                 // The sum times the denominator, less the numerator times log2 2.
                 let powers = bits.powers().map(|(x, e)| (x, vec![e * least.denom()]));
                 let equal = || {
                     let powers = powers.chain([(2, vec![-least.numer()])]);
                     coprime(powers).iter().all(|exponents| exponents[0] == BigInt::ZERO)
                 };
-                if close && equal() { (true, false) } else { (difference > 0, close) }
+                if close && equal() { (true, false) } else { (difference > BigInt::ZERO, close) }
             }
             Amount::Ratio(..) => panic!("the least gain is one of gains"),
         }
@@ -162,28 +158,56 @@ fn same_ratio(sums: [&Bits; 4]) -> bool {
         .all(|(i, u)| base[i..].iter().all(|v| &u[0] * &v[3] + &v[0] * &u[3] == &u[1] * &v[2] + &v[1] * &u[2]))
 }
 
+/// The float next to a rational number, or its neighbour.
+pub fn float(x: &BigRational) -> f64 {
+    let (numer, denom) = (x.numer().magnitude(), x.denom().magnitude());
+    // A quotient of 64 binary digits.
+    let shift = 64 + denom.bits() as i64 - numer.bits() as i64;
+    let quotient = if shift > 0 { (numer << shift) / denom } else { numer / (denom << -shift) };
+    let size = u128::try_from(quotient).expect("65 digits") as f64;
+    let size = size * 2f64.powi((-shift / 2) as i32) * 2f64.powi((-shift - (-shift / 2)) as i32);
+    if *x.numer() < BigInt::ZERO { -size } else { size }
+}
+
+/// The number that a float is written as.
+pub fn as_written(x: f64) -> BigRational {
+    let text = format!("{x:e}");
+    let (digits, exponent) = text.split_once('e').expect("an exponent");
+    let exponent: i32 = exponent.parse().expect("a number");
+    let places = digits.split_once('.').map_or(0, |(_, places)| places.len() as i32);
+    let digits: BigInt = digits.replace('.', "").parse().expect("digits");
+    let ten = |power: i32| BigRational::from(BigInt::from(10).pow(power.unsigned_abs()));
+    let power = exponent - places;
+    if power < 0 { BigRational::from(digits) / ten(power) } else { BigRational::from(digits) * ten(power) }
+}
+
 /// x log2 x times 2^48, rounded down. Each squaring of a mantissa in [1, 2) gives one more bit of its logarithm.
-fn x_log_x(x: u128) -> i128 {
-    thread_local! { static KNOWN: RefCell<HashMap<u128, i128>> = RefCell::default() }
-    const BITS: u32 = 128;
-    const MANTISSA: u32 = 192;
-    if let Some(known) = KNOWN.with_borrow(|known| known.get(&x).copied()) {
+fn x_log_x(x: u128) -> BigInt {
+    thread_local! { static KNOWN: RefCell<HashMap<u128, BigInt>> = RefCell::default() }
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(&x).cloned()) {
         return known;
     }
     let whole = x.ilog2();
-    let two = BigUint::from(2u32) << MANTISSA;
-    let mut mantissa = BigUint::from(x) << (MANTISSA - whole);
+    let bits = 96 + whole;
+    let places = bits + 64;
+    let two = BigUint::from(2u32) << places;
+    let mut mantissa = (BigUint::from(x) << places) >> whole;
     let mut log = BigUint::from(whole);
-    for _ in 0..BITS {
-        mantissa = (&mantissa * &mantissa) >> MANTISSA;
+    for _ in 0..bits {
+        mantissa = (&mantissa * &mantissa) >> places;
         log <<= 1;
         if mantissa >= two {
             mantissa >>= 1;
             log += 1u32;
         }
     }
-    let fixed = i128::try_from((log * x) >> (BITS as usize - FIXED)).expect("masses are below 2^62");
-    KNOWN.with_borrow_mut(|known| known.insert(x, fixed));
+    let fixed = BigInt::from((log * x) >> (bits as usize - FIXED));
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() > 200_000 {
+            known.clear();
+        }
+        known.insert(x, fixed.clone());
+    });
     fixed
 }
 
@@ -204,8 +228,8 @@ mod tests {
             let found = bits(&[(1, x)]).float();
             assert!((found / expected - 1.0).abs() < 1e-14, "{x}: {found}");
         }
-        assert_eq!(bits(&[(1, 8)]).fixed, 24 << FIXED);
-        assert_eq!(bits(&[(1, 1), (5, 0)]).fixed, 0);
+        assert_eq!(bits(&[(1, 8)]).fixed, BigInt::from(24u64 << FIXED));
+        assert_eq!(bits(&[(1, 1), (5, 0)]).fixed, BigInt::ZERO);
     }
 
     #[test]
@@ -234,12 +258,16 @@ mod tests {
         // 2 * (15 log 5 + 2) is not 30 log 5 + 8 - 4, or is it.
         assert_eq!(halves[0].compare(&halves[1], 1), (Ordering::Equal, false));
         let gain = Amount::Bits(bits(&[(1, 4)])); // 8 bits
-        assert_eq!(gain.at_least(2.0, 4, 1), (true, false));
-        assert_eq!(gain.at_least(2.0000001, 4, 1), (false, true));
-        assert_eq!(gain.at_least(2.1, 4, 1), (false, false));
+        assert_eq!(gain.at_least(&as_written(2.0), 4, 1), (true, false));
+        assert_eq!(gain.at_least(&as_written(2.0000001), 4, 1), (false, true));
+        assert_eq!(gain.at_least(&as_written(2.1), 4, 1), (false, false));
         let gain = Amount::Exact(BigRational::new(3.into(), 2.into()));
-        assert_eq!(gain.at_least(0.5, 3, 1), (true, false));
-        assert_eq!(gain.at_least(0.6, 3, 1), (false, false));
+        assert_eq!(gain.at_least(&as_written(0.5), 3, 1), (true, false));
+        assert_eq!(gain.at_least(&as_written(0.6), 3, 1), (false, false));
         assert_eq!(gain.float(), 1.5);
+        for x in [0.1, 1.0, 1e-300, 1.7976931348623157e308, 123456.789, 5e-324, 0.0] {
+            assert_eq!(float(&as_written(x)), x);
+        }
+        assert_eq!(as_written(0.25), BigRational::new(1.into(), 4.into()));
     }
 }

@@ -1,11 +1,22 @@
 //! The cases of a table as the contract reads them: who is present, with what mass, and what its values are once
 //! missing ones were dealt with.
 
-use lattree::data::{Column, Dataset, Kind, Number, Target, Value};
+use lattree::data::{Dataset, Kind, Number, Target, Value};
 use lattree::greedy::{ClassWeight, Missing, Params};
-use lattree::objective::Units;
 use num_bigint::BigInt;
 use num_rational::BigRational;
+
+use crate::amount::as_written;
+
+/// The numbers that floats stand for, where that is not what they are written as.
+#[derive(Debug, Clone, Default)]
+pub struct Meant {
+    /// Per row.
+    pub weights: Option<Vec<BigRational>>,
+    /// Per class.
+    pub factors: Option<Vec<BigRational>>,
+    pub costs: Option<Vec<Vec<BigRational>>>,
+}
 
 pub struct Case {
     pub class: usize,
@@ -17,17 +28,27 @@ pub struct Case {
 
 pub struct Cases {
     pub cases: Vec<Case>,
-    pub units: Units,
+    /// What a unit of mass is worth.
+    pub unit: BigRational,
     pub n_classes: usize,
     /// Per column: what an imputed case has, if some case lacked a value.
     pub imputed: Vec<Option<Value>>,
     /// The fraction of a whole case: 2^k.
     pub one: u128,
+    /// Whether the library can have the same integers.
+    pub is_exact: bool,
+}
+
+/// Why there is nothing to grow from.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfit {
+    NoCase,
+    /// Masses of more digits than are handled here.
+    TooWide,
 }
 
 impl Cases {
-    /// `None` if no case is present.
-    pub fn new(data: &Dataset, params: &Params) -> Option<Self> {
+    pub fn new(data: &Dataset, params: &Params, meant: &Meant) -> Result<Self, Unfit> {
         let Target::Classes(classes) = data.target() else { panic!("a target of classes") };
         let n_classes = data.schema().labels().expect("classes").len();
         let value = |row: usize, column: usize| {
@@ -44,53 +65,87 @@ impl Cases {
         let whole = |row: usize| params.missing != Missing::Drop || !lacks(row);
         let rows: Vec<usize> = (0..data.n_rows()).filter(|&row| data.count(row) > 0 && whole(row)).collect();
 
-        let weight = |row: usize| data.weights().map_or(1.0, |weights| weights[row]);
-        let factors = match &params.class_weight {
-            ClassWeight::Equal => None,
-            ClassWeight::Each(factors) => Some(factors.clone()),
-            ClassWeight::Balanced => {
-                Some(balanced(&rows, n_classes, |row| (classes[row] as usize, data.count(row) as f64 * weight(row))))
-            }
+        let one = BigRational::from(BigInt::from(1));
+        let weights: Vec<BigRational> = match (&meant.weights, data.weights()) {
+            (Some(weights), _) => weights.clone(),
+            (None, Some(weights)) => weights.iter().map(|&weight| as_written(weight)).collect(),
+            (None, None) => vec![one.clone(); data.n_rows()],
         };
-        let weighted = match &factors {
-            None => data.clone(),
-            Some(factors) => {
-                let weights = (0..data.n_rows()).map(|row| weight(row) * factors[classes[row] as usize]).collect();
-                let columns = data.columns().iter().map(|column| Column::clone(column)).collect();
-                let (schema, counts) = (data.schema().clone(), data.counts().map(<[u64]>::to_vec));
-                Dataset::new(schema, columns, data.n_rows(), data.target().clone(), counts, Some(weights))
-                    .expect("good weights")
-            }
+        let factors = match (&params.class_weight, &meant.factors) {
+            (ClassWeight::Equal, _) => vec![one; n_classes],
+            (ClassWeight::Each(_), Some(factors)) => factors.clone(),
+            (ClassWeight::Each(factors), None) => factors.iter().map(|&factor| as_written(factor)).collect(),
+            (ClassWeight::Balanced, _) => balanced(
+                n_classes,
+                rows.iter().map(|&row| (classes[row] as usize, &weights[row] * BigInt::from(data.count(row)))),
+            ),
         };
-        let units = Units::new(&weighted, 0.0).expect("small weights");
+        let zero = BigRational::from(BigInt::ZERO);
+        let masses = rows.iter().map(|&row| (row, &weights[row] * &factors[classes[row] as usize]));
+        let (rows, masses): (Vec<usize>, Vec<BigRational>) = masses.filter(|(_, mass)| *mass > zero).unzip();
+        if rows.is_empty() {
+            return Err(Unfit::NoCase);
+        }
+        let (whole, unit) = in_units(&masses).ok_or(Unfit::TooWide)?;
         let mut cases: Vec<Case> = rows
             .into_iter()
-            .filter(|&row| weighted.count(row) > 0)
-            .map(|row| Case {
+            .zip(&whole)
+            .map(|(row, &mass)| Case {
                 class: classes[row] as usize,
                 count: data.count(row).into(),
-                mass: units.mass(&weighted, row).into(),
+                mass,
                 values: values(row),
             })
             .collect();
-        let (count, mass) = cases.iter().fold((0, 0), |(count, mass), case| (count + case.count, mass + case.mass));
+        let (count, mass) =
+            cases.iter().fold((0, 0u128), |(count, mass), case| (count + case.count, mass + case.mass * case.count));
         let greatest: u128 = mass.max(count);
         let bits = u128::BITS - greatest.leading_zeros();
-        let one = 1 << 20.min(62 - bits);
+        let shares_out = params.missing == Missing::Fractional
+            && (0..n_columns).any(|column| cases.iter().any(|case| case.values[column] == Value::Missing));
+        let is_exact = bits < if shares_out { 49 } else { 61 };
+        // With rounded masses shares have 20 digits, unless some mass is very small beside the others.
+        let is_coarse = shares_out && !is_exact && whole.iter().any(|&least| least < mass >> 22);
+        if bits > 100 || is_coarse || shares_out && (49..52).contains(&bits) {
+            return Err(Unfit::TooWide);
+        }
+        let one = if is_exact { 1 << 20.min(62 - bits) } else { 1 << 20 };
+        for case in &mut cases {
+            case.mass *= case.count;
+        }
         let imputed = (0..n_columns).map(|column| impute(data, params, &mut cases, column)).collect();
-        (!cases.is_empty()).then_some(Cases { cases, units, n_classes, imputed, one })
+        Ok(Cases { cases, unit, n_classes, imputed, one, is_exact })
     }
 }
 
-/// rows / (classes x rows of the class), by mass, where classes are those that have any.
-fn balanced(rows: &[usize], n_classes: usize, mass_of: impl Fn(usize) -> (usize, f64)) -> Vec<f64> {
-    let mut masses = vec![0.0; n_classes];
-    for (class, mass) in rows.iter().map(|&row| mass_of(row)) {
-        masses[class] += mass;
-    }
-    let present = masses.iter().filter(|&&mass| mass > 0.0).count() as f64;
-    let total: f64 = masses.iter().sum();
-    masses.iter().map(|&mass| if mass > 0.0 { total / (present * mass) } else { 1.0 }).collect()
+/// Whole numbers in these proportions, without a common divisor, and what one of them is worth.
+fn in_units(masses: &[BigRational]) -> Option<(Vec<u128>, BigRational)> {
+    let gcd = |mut a: BigInt, mut b: BigInt| {
+        while b != BigInt::ZERO {
+            (a, b) = (b.clone(), a % b);
+        }
+        a
+    };
+    let multiple = masses.iter().fold(BigInt::from(1), |multiple, mass| {
+        let common = gcd(multiple.clone(), mass.denom().clone());
+        multiple / common * mass.denom()
+    });
+    let whole: Vec<BigInt> = masses.iter().map(|mass| (mass * &multiple).to_integer()).collect();
+    let common = whole.iter().fold(BigInt::ZERO, |common, mass| gcd(common, mass.clone()));
+    let small = whole.iter().map(|mass| u128::try_from(mass / &common).ok().filter(|mass| *mass < 1 << 100));
+    Some((small.collect::<Option<Vec<u128>>>()?, BigRational::new(common, multiple)))
+}
+
+/// The mass of all, over how many classes there are and each one's, where classes are those that have any.
+fn balanced(n_classes: usize, masses_of: impl Iterator<Item = (usize, BigRational)>) -> Vec<BigRational> {
+    let zero = BigRational::from(BigInt::ZERO);
+    let mut masses = vec![zero.clone(); n_classes];
+    masses_of.for_each(|(class, mass)| masses[class] += mass);
+    let present = BigInt::from(masses.iter().filter(|&mass| *mass > zero).count());
+    let total: BigRational = masses.iter().sum();
+    let of =
+        |mass: &BigRational| if *mass > zero { &total / (mass * &present) } else { BigRational::from(BigInt::from(1)) };
+    masses.iter().map(of).collect()
 }
 
 /// Fills a column's missing cells in; says with what prediction does, if any is missing and one is not.

@@ -11,7 +11,10 @@ pub type Masses = Vec<u128>;
 
 pub struct Impurity {
     pub criterion: Criterion,
+    /// Whole numbers.
     pub costs: Option<Vec<Vec<BigRational>>>,
+    /// How many of their units are one; 1 without them.
+    pub per_one: BigRational,
 }
 
 pub fn rational(x: impl Into<BigInt>) -> BigRational {
@@ -19,9 +22,24 @@ pub fn rational(x: impl Into<BigInt>) -> BigRational {
 }
 
 impl Impurity {
-    pub fn new(criterion: Criterion, costs: Option<&Vec<Vec<f64>>>) -> Self {
-        let exact = |row: &Vec<f64>| row.iter().map(|&cost| BigRational::from_float(cost).expect("finite")).collect();
-        Impurity { criterion, costs: costs.map(|costs| costs.iter().map(exact).collect()) }
+    pub fn new(criterion: Criterion, costs: Option<Vec<Vec<BigRational>>>) -> Self {
+        let all = || costs.iter().flatten().flatten();
+        let per_one = all().fold(rational(1), |unit, cost| &unit * (cost * &unit).denom());
+        let costs = costs
+            .as_ref()
+            .map(|costs| costs.iter().map(|row| row.iter().map(|cost| cost * &per_one).collect()).collect());
+        Impurity { criterion, costs, per_one }
+    }
+
+    /// The greatest cost, at least 1.
+    pub fn greatest(&self) -> u128 {
+        let greatest = self.costs.iter().flatten().flatten().max().map_or(BigInt::ZERO, BigRational::to_integer);
+        u128::try_from(greatest).unwrap_or(u128::MAX).clamp(1, 1 << 64)
+    }
+
+    /// Whether gains are counted in costs.
+    pub fn is_cost(&self) -> bool {
+        self.criterion == Criterion::Error || self.criterion == Criterion::Gini
     }
 
     /// What it costs to take cases of these masses for class `j`.

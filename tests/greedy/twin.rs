@@ -8,10 +8,11 @@ use lattree::data::{Dataset, Value};
 use lattree::greedy::{Missing, Params};
 use lattree::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
-use crate::amount::Amount;
+use crate::amount::{Amount, as_written, float};
 use crate::candidates::{Candidate, Group, all_sets, candidates, missing_is_a_level, order};
-use crate::cases::Cases;
+use crate::cases::{Cases, Meant, Unfit};
 use crate::impurity::{Impurity, Masses};
+use num_rational::BigRational;
 
 pub struct Twin<'a> {
     data: &'a Dataset,
@@ -46,11 +47,25 @@ struct Grown {
 impl<'a> Twin<'a> {
     /// `None` if no case is present.
     pub fn new(data: &'a Dataset, params: &'a Params) -> Option<Self> {
-        let table = Cases::new(data, params)?;
-        let greatest = params.costs.iter().flatten().flatten().fold(1.0, |a: f64, &b| a.max(b));
-        let (margin, impurity) =
-            (table.one * greatest.ceil() as u128, Impurity::new(params.criterion, params.costs.as_ref()));
-        Some(Twin { data, params, table, impurity, margin, close: Cell::new(false) })
+        match Self::meant(data, params, &Meant::default()) {
+            Err(unfit) => (unfit != Unfit::NoCase).then(|| panic!("{unfit:?}")),
+            Ok(twin) => Some(twin),
+        }
+    }
+
+    /// Where floats stand for other numbers than those they are written as.
+    pub fn meant(data: &'a Dataset, params: &'a Params, meant: &Meant) -> Result<Self, Unfit> {
+        let table = Cases::new(data, params, meant)?;
+        let written = |row: &Vec<f64>| row.iter().map(|&cost| as_written(cost)).collect::<Vec<_>>();
+        let costs = meant.costs.clone().or_else(|| Some(params.costs.as_ref()?.iter().map(written).collect()));
+        let impurity = Impurity::new(params.criterion, costs);
+        let margin = table.one * impurity.greatest();
+        Ok(Twin { data, params, table, impurity, margin, close: Cell::new(false) })
+    }
+
+    /// Whether the library can have the same masses, but for a factor.
+    pub fn is_exact(&self) -> bool {
+        self.table.is_exact
     }
 
     pub fn root(&self) -> Vec<Part> {
@@ -114,7 +129,9 @@ impl<'a> Twin<'a> {
             return None;
         }
         let gain = self.impurity.gain(&branches)?;
-        let (enough, close) = gain.at_least(self.params.min_gain, all, self.margin);
+        let least = as_written(self.params.min_gain);
+        let least = if self.impurity.is_cost() { least * &self.impurity.per_one } else { least };
+        let (enough, close) = gain.at_least(&least, all, self.margin);
         self.close.set(self.close.get() | close);
         let quality = self.impurity.quality(&gain, &branches, all - with_value);
         enough.then_some(Scored { candidate, gain, quality })
@@ -148,7 +165,10 @@ impl<'a> Twin<'a> {
         match self.column_split(&self.root(), column).map(|scored| scored.quality) {
             None => 0.0,
             Some(ratio @ Amount::Ratio(..)) => ratio.float(),
-            Some(gain) => gain.float() / self.masses(&self.root()).iter().sum::<u128>() as f64,
+            Some(gain) => {
+                let per_one = if self.impurity.is_cost() { float(&self.impurity.per_one) } else { 1.0 };
+                gain.float() / per_one / self.masses(&self.root()).iter().sum::<u128>() as f64
+            }
         }
     }
 
@@ -238,7 +258,7 @@ impl<'a> Twin<'a> {
 
     /// A mass as users see it.
     fn user(&self, mass: u128) -> f64 {
-        self.table.units.value(mass as u64) / self.table.one as f64
+        float(&(&self.table.unit * BigRational::new(mass.into(), self.table.one.into())))
     }
 
     fn write(&self, nodes: &[Grown], node: usize, parent: usize, written: &mut Vec<Node>) {

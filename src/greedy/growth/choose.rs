@@ -129,4 +129,21 @@ impl<I: Impurity> Grower<'_, I> {
         task.others.retain(|column| !constant.contains(column));
         best.filter(|_| !self.has_stopped())
     }
+
+    /// The split chosen for a node, as the one of its column, with its gain as it is if that was known roughly only. The
+    /// rough look is still at this node.
+    pub(super) fn closely(&self, task: &Task, column: u32, found: Found, room: &mut Room) -> Found {
+        if !found.is_rough() {
+            return found;
+        }
+        let (rule, side, set) = (self.rule(task), &task.side, &task.set);
+        let look = room.rough.closely((rule, self.table), column as usize, (set, side), &mut room.sides, false);
+        let exact = look.and_then(|look| look.found()).or_else(|| {
+            room.cells.enter(self.table, set);
+            room.cells.collect(self.table, column as usize, set);
+            let coded = &self.table.columns[column as usize];
+            rule.best(coded, &room.cells.cells, side, task.count, &mut room.sides)
+        });
+        exact.unwrap_or(found)
+    }
 }

@@ -1,0 +1,309 @@
+//! What cases weigh: counts, weights and those of classes as integers, in proportion as they are meant.
+//!
+//! The mass of a row is its count, times its weight in whole units, times a whole number for its class. So the masses of a
+//! class stay in proportion whatever its factor, and a column that says nothing of the class says nothing in integers:
+//! factors cancel out of class shares. Balanced classes weigh exactly the same: their factors are the least common multiple
+//! of the class masses over each of them.
+//!
+//! Where that does not fit the range, the factors of the classes are rounded, and where that is not enough the masses, row
+//! by row; each by a small part of itself, or the call is refused. Masses without a common divisor come out, so that
+//! proportional weights have the same, and shares of cases the same digits.
+
+use super::{ClassWeight, Missing, Params};
+use crate::bits;
+use crate::data::dataset::MISSING;
+use crate::data::{Dataset, Target, Value};
+use crate::error::{Error, Result};
+use crate::objective::{self, ClassScale, Units};
+use crate::scale::{Scale, common_divisor};
+
+/// Real masses have fewer units than this in all where cases are shared out to branches, or judged: that leaves room for
+/// fractions of cases, and for costs.
+pub const MOST_UNITS: f64 = (1u64 << 42) as f64;
+/// If that is too coarse, shares have fewer digits.
+const MOST_SHARED: f64 = (1u64 << 50) as f64;
+/// Where all cases stay whole.
+const MOST_WHOLE: f64 = (1u64 << 62) as f64;
+/// Factors of classes have fewer units than this.
+const MOST_FACTOR: f64 = (1u64 << 42) as f64;
+
+/// The rows to learn from, which rows they are, and what they weigh.
+pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+    let mut present = data.cases()?;
+    if params.missing == Missing::Drop {
+        let all: Vec<usize> = bits::ones(&present).collect();
+        for column in data.columns().iter().filter(|column| column.n_missing() > 0) {
+            let is_missing = |row: &&usize| column.value(**row, MISSING) == Value::Missing;
+            // A column without any value says nothing of rows.
+            if !all.iter().all(|row| is_missing(&row)) {
+                all.iter().filter(is_missing).for_each(|&row| bits::clear(&mut present, row));
+            }
+        }
+        if present.iter().all(|&word| word == 0) {
+            return Err(Error::NoCases { reason: "every row has a missing value, and missing is \"drop\"" });
+        }
+    }
+    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
+    if let ClassWeight::Each(factors) = &params.class_weight {
+        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        if factors.len() != n_classes {
+            return Err(Error::InvalidParameter {
+                name: "class_weight",
+                expected: format!("a weight for each of the {n_classes} classes"),
+                got: format!("{} weights", factors.len()),
+            });
+        }
+        let nothing: Vec<usize> = bits::ones(&present).filter(|&row| factors[classes[row] as usize] == 0.0).collect();
+        nothing.into_iter().for_each(|row| bits::clear(&mut present, row));
+        if present.iter().all(|&word| word == 0) {
+            return Err(Error::NoCases { reason: "every row left has weight 0" });
+        }
+    }
+    let rows: Vec<usize> = bits::ones(&present).collect();
+    let cases = if rows.len() == data.n_rows() { data.clone() } else { data.take(&rows) };
+    let shares_out =
+        params.missing == Missing::Fractional && cases.columns().iter().any(|column| column.n_missing() > 0);
+    let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out)?;
+    Ok((cases, present, units))
+}
+
+/// A table without absent rows, about to be weighed.
+struct Weighing<'a> {
+    cases: &'a Dataset,
+    classes: &'a [u32],
+    n_classes: usize,
+    class_weight: &'a ClassWeight,
+    /// The numbers of its rows, for errors.
+    rows: &'a [usize],
+}
+
+/// Factors of classes: as integers, and what one of those is worth, as a ratio.
+type Factors = (Vec<u64>, (f64, f64));
+
+impl<'a> Weighing<'a> {
+    fn new(cases: &'a Dataset, class_weight: &'a ClassWeight, rows: &'a [usize]) -> Self {
+        let Target::Classes(classes) = cases.target() else { panic!("the search checked that the target has classes") };
+        let n_classes = cases.schema().labels().map_or(0, |labels| labels.len());
+        Weighing { cases, classes, n_classes, class_weight, rows }
+    }
+
+    /// The first of these that fits: exact in little room, exact in more, and by rounding.
+    fn units(&self, shares_out: bool) -> Result<Units> {
+        if self.is_equal() && self.cases.weights().is_none() {
+            // Counts are whole, and fewer than 2^62.
+            return self.finished(Scale::ONE, &[1], (1.0, 1.0), MOST_WHOLE).ok_or_else(|| self.refuse(0));
+        }
+        let total = self.total_of(|row| self.weight(row))?;
+        if let ClassWeight::Each(factors) = self.class_weight {
+            let in_all = self.total_of(|row| self.weight(row) * factors[self.classes[row] as usize])?;
+            if in_all < f64::MIN_POSITIVE * MOST_WHOLE {
+                return Err(Error::InvalidParameter {
+                    name: "class_weight",
+                    expected: "such that masses are not below 1e-289, together with the weights of cases".into(),
+                    got: format!("{factors:?}"),
+                });
+            }
+        }
+        let (rooms, most_error) = match shares_out {
+            true => (&[MOST_UNITS, MOST_SHARED][..], objective::COARSE),
+            false => (&[MOST_WHOLE][..], objective::FINE),
+        };
+        let weights = |most: f64| match self.cases.weights() {
+            None => Some(Scale::ONE),
+            Some(weights) => Scale::exact(|| weights.iter().copied(), total, most, 1023),
+        };
+        for &most in rooms {
+            if let Some(scale) = weights(most)
+                && let Some((factors, unit)) = self.exact_factors(&scale)
+                && let Some(units) = self.finished(scale, &factors, unit, most)
+            {
+                return Ok(units);
+            }
+        }
+        let factors = self.factors()?;
+        let mut worst = 0;
+        for &most in rooms {
+            if let Some(scale) = weights(most)
+                && let Some((factors, unit)) = self.rounded_factors(&scale, &factors, most, most_error)
+                && let Some(units) = self.finished(scale, &factors, unit, most)
+            {
+                return Ok(units);
+            }
+            match self.row_by_row(&factors, most, most_error)? {
+                Ok(units) => return Ok(units),
+                Err(row) => worst = row,
+            }
+        }
+        Err(self.refuse(worst))
+    }
+
+    fn is_equal(&self) -> bool {
+        *self.class_weight == ClassWeight::Equal
+    }
+
+    fn weight(&self, row: usize) -> f64 {
+        self.cases.weights().map_or(1.0, |weights| weights[row])
+    }
+
+    /// A row that would be changed too much.
+    fn refuse(&self, row: usize) -> Error {
+        let what = match (self.is_equal(), self.cases.weights()) {
+            (true, None) => "count",
+            (true, _) => "weight",
+            _ => "weight (and that of its class)",
+        };
+        objective::too_small(what, self.rows[row], self.weight(row))
+    }
+
+    fn total_of(&self, weight: impl Fn(usize) -> f64) -> Result<f64> {
+        let total: f64 = (0..self.cases.n_rows()).map(|row| self.cases.count(row) as f64 * weight(row)).sum();
+        if (2.0 * total).is_finite() {
+            return Ok(total);
+        }
+        let row = (0..self.cases.n_rows()).max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
+        Err(Error::BadWeight {
+            what: "weight",
+            row: self.rows[row],
+            got: format!("{:?}", self.weight(row)),
+            expected: "such that all weights, times their counts and the weights of their classes, sum to less than 8e307",
+        })
+    }
+
+    /// The masses of the classes, before their factors.
+    fn masses(&self, scale: &Scale) -> Vec<u128> {
+        let mut masses = vec![0; self.n_classes];
+        for row in 0..self.cases.n_rows() {
+            masses[self.classes[row] as usize] +=
+                u128::from(self.cases.count(row)) * u128::from(scale.whole(self.weight(row)));
+        }
+        masses
+    }
+
+    /// Factors that are exact, if there are such.
+    fn exact_factors(&self, scale: &Scale) -> Option<Factors> {
+        match self.class_weight {
+            ClassWeight::Equal => Some((vec![1; self.n_classes], (1.0, 1.0))),
+            ClassWeight::Each(factors) => {
+                let positive = || factors.iter().copied().filter(|&factor| factor > 0.0);
+                let of_factors = Scale::exact(positive, positive().fold(0.0, f64::max), MOST_FACTOR, 1023)?;
+                let whole = factors.iter().map(|&factor| of_factors.whole(factor)).collect();
+                Some((whole, of_factors.unit()))
+            }
+            ClassWeight::Balanced => {
+                // The mass of all, over how many classes there are and each one's: times the least common multiple.
+                let masses = self.masses(scale);
+                let (mut multiple, mut n_present) = (1u128, 0);
+                for &mass in masses.iter().filter(|&&mass| mass > 0) {
+                    multiple = (multiple / divisor_of_both(multiple, mass)).checked_mul(mass)?;
+                    n_present += 1;
+                }
+                let of = |&mass: &u128| if mass > 0 { u64::try_from(multiple / mass).ok() } else { Some(1) };
+                let whole = masses.iter().map(of).collect::<Option<Vec<u64>>>()?;
+                let (total, below) = (masses.iter().sum::<u128>(), multiple.checked_mul(n_present)?);
+                let common = divisor_of_both(total, below);
+                Some((whole, ((total / common) as f64, (below / common) as f64)))
+            }
+        }
+    }
+
+    /// Factors as floats.
+    fn factors(&self) -> Result<Vec<f64>> {
+        match self.class_weight {
+            ClassWeight::Equal => Ok(vec![1.0; self.n_classes]),
+            ClassWeight::Each(factors) => Ok(factors.clone()),
+            ClassWeight::Balanced => {
+                // Beside their sum, so that they are in range.
+                let total = self.total_of(|row| self.weight(row))?;
+                let mut masses = vec![0.0; self.n_classes];
+                for row in 0..self.cases.n_rows() {
+                    masses[self.classes[row] as usize] += self.cases.count(row) as f64 * (self.weight(row) / total);
+                }
+                let n_present = masses.iter().filter(|&&mass| mass > 0.0).count() as f64;
+                Ok(masses.iter().map(|&mass| if mass > 0.0 { 1.0 / (n_present * mass) } else { 1.0 }).collect())
+            }
+        }
+    }
+
+    /// Factors rounded to whole numbers as large as there is room for, unless that changes one too much.
+    fn rounded_factors(&self, scale: &Scale, factors: &[f64], most: f64, most_error: f64) -> Option<Factors> {
+        let masses = self.masses(scale);
+        let greatest = factors.iter().copied().fold(0.0, f64::max);
+        let total: f64 = masses.iter().zip(factors).map(|(&mass, factor)| mass as f64 * (factor / greatest)).sum();
+        let one = (most / 4.0 / total).floor();
+        let whole: Vec<u64> = factors.iter().map(|factor| (factor / greatest * one).round() as u64).collect();
+        let is_close = |(&whole, &factor): (&u64, &f64)| {
+            factor == 0.0 || (whole as f64 / (factor / greatest * one) - 1.0).abs() <= most_error
+        };
+        whole.iter().zip(factors).all(is_close).then_some((whole, (greatest, one)))
+    }
+
+    /// Masses rounded row by row, or a row that this changes too much.
+    fn row_by_row(&self, factors: &[f64], most: f64, most_error: f64) -> Result<std::result::Result<Units, usize>> {
+        let mass = |row: usize| self.weight(row) * factors[self.classes[row] as usize];
+        let total = self.total_of(mass)?;
+        let (unit, one) = Scale::grid(total, most).unit();
+        let scales: Box<[ClassScale]> = match self.is_equal() {
+            true => [ClassScale { scale: Scale::by(unit), times: 1 }].into(),
+            false => factors.iter().map(|factor| ClassScale { scale: Scale::by(unit / factor), times: 1 }).collect(),
+        };
+        let is_wrong = |&row: &usize| {
+            let of_class = &scales[if scales.len() == 1 { 0 } else { self.classes[row] as usize }];
+            !(of_class.scale.error(self.weight(row)) <= most_error)
+        };
+        if let Some(row) = (0..self.cases.n_rows()).find(is_wrong) {
+            return Ok(Err(row));
+        }
+        Ok(self.divided(scales, (unit, one), most).ok_or(0))
+    }
+
+    /// Units of these, if the total fits.
+    fn finished(&self, scale: Scale, factors: &[u64], unit: (f64, f64), most: f64) -> Option<Units> {
+        let (of_scale, of_factors) = (scale.unit(), unit);
+        let unit = (of_scale.0 * of_factors.0, of_scale.1 * of_factors.1);
+        let scales = match self.is_equal() {
+            true => [ClassScale { scale, times: 1 }].into(),
+            false => factors.iter().map(|&times| ClassScale { scale, times }).collect(),
+        };
+        self.divided(scales, unit, most)
+    }
+
+    /// Units without a divisor that all masses have in common, if the total is below `most`.
+    fn divided(&self, mut scales: Box<[ClassScale]>, unit: (f64, f64), most: f64) -> Option<Units> {
+        let mut common = vec![0; self.n_classes.max(1)];
+        let mut total = 0u128;
+        for row in 0..self.cases.n_rows() {
+            let class = self.classes[row] as usize;
+            let of_class = &scales[if scales.len() == 1 { 0 } else { class }];
+            let weight = of_class.scale.whole(self.weight(row));
+            common[class] = common_divisor(common[class], weight);
+            total += u128::from(self.cases.count(row)) * u128::from(weight) * u128::from(of_class.times);
+        }
+        let in_class = |class: usize| scales[if scales.len() == 1 { 0 } else { class }];
+        let divisors = (0..self.n_classes).map(|class| common[class].checked_mul(in_class(class).times));
+        let all = divisors.collect::<Option<Vec<u64>>>()?.into_iter().fold(0, common_divisor).max(1);
+        if total / u128::from(all) >= most as u128 {
+            return None;
+        }
+        if all > 1 {
+            let divided = |(of_class, &common): (&ClassScale, &u64)| match common {
+                0 => *of_class,
+                _ => ClassScale { scale: of_class.scale.divided(common), times: common * of_class.times / all },
+            };
+            scales = match scales.len() {
+                1 => [ClassScale { scale: scales[0].scale.divided(all), times: scales[0].times }].into(),
+                _ => scales.iter().zip(&common).map(divided).collect(),
+            };
+        }
+        let unit = (unit.0 * all as f64, unit.1);
+        let mut units = Units::with_classes(scales, unit);
+        units.total = (total / u128::from(all)) as u64;
+        Some(units)
+    }
+}
+
+fn divisor_of_both(mut a: u128, mut b: u128) -> u128 {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a.max(1)
+}
