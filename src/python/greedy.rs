@@ -110,7 +110,8 @@ pub(super) fn _greedy_result_from_parts(
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the tree so far comes back with
 ///     ``status == "time_limit"``.
 /// threads : int or None, default=None
-///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
+///     From 1 to 1024; no more than four for each that can run at once are started, or 16 where that is more. None: all
+///     that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
 ///
 /// Raises
 /// ------
