@@ -20,6 +20,8 @@ mod calls;
 mod distinct;
 #[path = "subsets/eliminate.rs"]
 mod eliminate;
+#[path = "subsets/exact.rs"]
+mod exact;
 #[path = "subsets/judge.rs"]
 mod judge;
 #[path = "subsets/problem.rs"]

@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, Weak};
+use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
@@ -59,7 +60,8 @@ pub(super) struct Running(Mutex<Vec<Weak<Budget>>>);
 
 impl Running {
     /// Runs `work` under a budget that [`Running::cancel`] can reach: on the calling thread, if there are signals for
-    /// that and nothing to report, else beside it.
+    /// that and nothing to report, else beside it; but on the calling thread, with signals and without reports, where the
+    /// system has no more threads.
     pub(super) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -69,15 +71,23 @@ impl Running {
         on_interrupt: OnInterrupt,
         work: impl FnOnce(&Budget) -> T + Send,
     ) -> PyResult<T> {
-        let signals = signals.filter(|_| report.is_none());
-        let budget = self.add(match &signals {
-            Some(signals) => signals.heard_by(py, budget)?,
-            None => budget,
-        });
-        match signals {
-            Some(signals) => signals.run(py, on_interrupt, || work(&budget)),
-            None => interruptible(py, &budget, report, on_interrupt, || work(&budget)),
-        }
+        std::thread::scope(|scope| {
+            let signals = signals.filter(|_| report.is_none());
+            // Its budget is told to a thread once there is one: a budget that hears signals is another.
+            let beside = if signals.is_none() { Beside::start(scope) } else { None };
+            match beside {
+                Some(beside) => {
+                    let budget = self.add(budget);
+                    let shared = budget.clone();
+                    beside.run(py, &budget, report, on_interrupt, move || work(&shared))
+                }
+                None => {
+                    let signals = signals.unwrap_or_default();
+                    let budget = self.add(signals.heard_by(py, budget)?);
+                    signals.run(py, on_interrupt, || work(&budget))
+                }
+            }
+        })
     }
 
     /// Makes a budget one that [`Running::cancel`] reaches.
@@ -95,8 +105,7 @@ impl Running {
     }
 }
 
-/// Runs `work` on a thread of its own with the interpreter free. This thread waits, looks for signals and reports
-/// progress; whatever Python raises meanwhile cancels the budget and is raised once `work` has stopped.
+/// Runs `work` on a thread of its own, if there is one, with the interpreter free.
 pub(super) fn interruptible<T: Send>(
     py: Python<'_>,
     budget: &Budget,
@@ -104,9 +113,46 @@ pub(super) fn interruptible<T: Send>(
     on_interrupt: OnInterrupt,
     work: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    std::thread::scope(|scope| {
-        let (done, mut inbox) = sync_channel(1);
-        let worker = scope.spawn(move || drop(done.send(work())));
+    std::thread::scope(|scope| match Beside::start(scope) {
+        Some(beside) => beside.run(py, budget, report, on_interrupt, work),
+        None => on_interrupt.conclude(py, None, py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok())),
+    })
+}
+
+/// A thread that waits for work.
+struct Beside<'s, W, T> {
+    work: SyncSender<W>,
+    done: Receiver<T>,
+    worker: ScopedJoinHandle<'s, ()>,
+}
+
+impl<'s, T: Send + 's, W: FnOnce() -> T + Send + 's> Beside<'s, W, T> {
+    /// `None` where the system has no more threads.
+    fn start(scope: &'s Scope<'s, '_>) -> Option<Self> {
+        let (work, todo) = sync_channel::<W>(1);
+        let (outcome, done) = sync_channel(1);
+        let wait = move |_| {
+            if let Ok(work) = todo.recv() {
+                drop(outcome.send(work()));
+            }
+        };
+        let worker = threads::start(scope, [None], wait).ok()?;
+        Some(Beside { work, done, worker })
+    }
+
+    /// Runs `work` with the interpreter free. The calling thread waits, looks for signals and reports progress; whatever
+    /// Python raises meanwhile cancels the budget and is raised once `work` has stopped.
+    fn run(
+        self,
+        py: Python<'_>,
+        budget: &Budget,
+        report: Option<Report<'_>>,
+        on_interrupt: OnInterrupt,
+        work: W,
+    ) -> PyResult<T> {
+        let Beside { work: give, done: mut inbox, worker } = self;
+        // It waits for nothing else.
+        drop(give.send(work));
         let mut raised: Option<PyErr> = None;
         let mut reported = Instant::now();
         let outcome = loop {
@@ -130,7 +176,7 @@ pub(super) fn interruptible<T: Send>(
         };
         let joined = py.detach(move || worker.join().is_ok());
         on_interrupt.conclude(py, raised, outcome.filter(|_| joined))
-    })
+    }
 }
 
 /// Signals, heard by work on the thread that called it: a thread of its own costs as much as all of a small search.
@@ -147,9 +193,14 @@ impl Signals {
         (threads == Some(1) && is_small).then(Self::default)
     }
 
+    /// What Python raised since the last time.
+    pub(super) fn raised(&self) -> Option<PyErr> {
+        lock(&self.0).take()
+    }
+
     /// A budget that looks for signals; what Python raises cancels it. Only the main thread is told of signals: on
     /// others nothing is looked for, since that waits for the interpreter.
-    fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
+    pub(super) fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
         // Before Python 3.13 the main thread is taken for the one that imported `threading`. The first thread of a process
@@ -169,7 +220,7 @@ impl Signals {
     /// Runs `work`, of a budget that hears them, right here with the interpreter free.
     fn run<T: Send>(self, py: Python<'_>, on_interrupt: OnInterrupt, work: impl FnOnce() -> T + Send) -> PyResult<T> {
         let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok());
-        on_interrupt.conclude(py, lock(&self.0).take(), outcome)
+        on_interrupt.conclude(py, self.raised(), outcome)
     }
 }
 
@@ -192,22 +243,19 @@ pub(super) fn by_rows<T: Send>(
     }
     let bounds: Vec<usize> = (0..=threads).map(|i| rows.start + rows.len() * i / threads).collect();
     std::thread::scope(|scope| {
-        let workers: Vec<_> = bounds
-            .windows(2)
-            .map(|b| (b[0], b[1]))
-            .map(|(a, b)| {
-                scope.spawn({
-                    let work = &work;
-                    move || work(a..b)
-                })
-            })
-            .collect();
+        let start = |bounds: &[usize]| {
+            let (rows, work) = (bounds[0]..bounds[1], &work);
+            threads::start(scope, [None], move |_| work(rows))
+        };
+        let workers: Vec<_> = bounds.windows(2).map(start).collect();
         let mut joined = Vec::new();
         for worker in workers {
-            match worker.join() {
-                Ok(part) => joined.extend(part?),
-                Err(panic) => std::panic::resume_unwind(panic),
-            }
+            let part = match worker {
+                Ok(worker) => worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+                // There is no thread for it.
+                Err(work) => work(None),
+            };
+            joined.extend(part?);
         }
         Ok(joined)
     })

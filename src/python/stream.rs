@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
 
@@ -13,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use super::run::{POLL, panicked};
+use super::run::{POLL, Running, Signals, panicked};
 use super::subset_result::{PyDistinctCounts, reduced};
 use super::tree::PyTree;
 use crate::budget::{Budget, Status};
@@ -91,6 +92,10 @@ struct State {
     closed: bool,
     /// Nobody took all trees.
     cut: bool,
+    /// Nobody takes trees before the end: there is no other thread.
+    alone: bool,
+    /// There was no memory for one more tree.
+    full: bool,
     end: Option<End>,
 }
 
@@ -109,9 +114,21 @@ const ROOM: usize = 256;
 
 impl Queue {
     /// Adds a tree when there is room. False: no more are wanted.
-    fn push(&self, tree: DistinctTree, budget: &Budget) -> bool {
+    fn push(&self, mut tree: DistinctTree, budget: &Budget) -> bool {
         let mut state = lock(&self.state);
-        if state.trees.len() >= ROOM {
+        if state.alone {
+            // All of them wait: most without their nodes.
+            if state.trees.len() >= ROOM {
+                tree.forget_nodes();
+            }
+            match budget.reserve(tree.bytes()) {
+                Ok(reserved) => reserved.keep(),
+                Err(_) => state.full = true,
+            }
+            if state.full {
+                return false;
+            }
+        } else if state.trees.len() >= ROOM {
             // Down to a half: otherwise the two threads would wake each other at every tree.
             while state.trees.len() > ROOM / 2 && !state.closed {
                 if budget.check().is_err() {
@@ -129,6 +146,14 @@ impl Queue {
             self.filled.notify_all();
         }
         true
+    }
+
+    /// Why a tree was not taken: because of a limit, or because the iterator was closed.
+    fn why_refused(&self, budget: &Budget) -> Status {
+        match lock(&self.state).full {
+            true => Status::MemoryLimit,
+            false => budget.check().err().map_or(Status::Interrupted, Status::from),
+        }
     }
 
     fn end(&self, end: End) {
@@ -161,7 +186,8 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 
 /// The distinct trees of a table, one after the other: an iterator, and a context manager that closes it.
 ///
-/// A thread looks for them and waits while a few hundred are not taken, so memory stays bounded however many there are. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
+/// A thread looks for them and waits while a few hundred are not taken, so memory stays bounded however many there are.
+/// Where the system has no more threads all are found first, or as many as the memory limit has room for. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
 /// limit: then the iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree
 /// closes it and raises KeyboardInterrupt.
 #[pyclass(frozen, module = "lattree", name = "DistinctTrees")]
@@ -247,16 +273,26 @@ impl PyDistinctTrees {
 }
 
 impl PyDistinctTrees {
-    /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here.
+    /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here. Where the system
+    /// has no more threads it returns when all trees are listed, or as many as there is memory for.
     pub(super) fn start(
         py: Python<'_>,
         data: Dataset,
         checked: Checked,
-        order: Order,
-        ordered: bool,
-        budget: Arc<Budget>,
+        (order, ordered): (Order, bool),
+        running: &Running,
     ) -> PyResult<Self> {
-        let state = State { by_size: vec![0; data.columns().len() + 1], ..State::default() };
+        let (give, take) = sync_channel::<Box<dyn FnOnce() + Send>>(1);
+        let wait = move || {
+            if let Ok(search) = take.recv() {
+                search();
+            }
+        };
+        let thread = std::thread::Builder::new().name("distinct trees".into()).spawn(wait).ok();
+        let (signals, budget) = (Signals::default(), checked.budget());
+        let budget = running.add(if thread.is_some() { budget } else { signals.heard_by(py, budget)? });
+        let by_size = vec![0; data.columns().len() + 1];
+        let state = State { by_size, alone: thread.is_none(), ..State::default() };
         let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
         let (board, schema) = (Arc::new(Board::new()), data.schema().clone());
         let search = {
@@ -269,18 +305,21 @@ impl PyDistinctTrees {
                 };
                 let work = || distinct(&data, &checked, order, ordered, &budget, &board, &mut visit);
                 let counts = catch_unwind(AssertUnwindSafe(work));
-                queue.end(End::of(counts, refused, &budget));
+                let refused = refused.then(|| queue.why_refused(&budget));
+                queue.end(End::of(counts, refused));
             }
         };
-        let thread = std::thread::Builder::new().name("distinct trees".into()).spawn(search)?;
-        let trees = PyDistinctTrees {
-            queue,
-            budget,
-            board,
-            schema,
-            thread: Mutex::new(Some(thread)),
-            process: std::process::id(),
-        };
+        match &thread {
+            // It waits for nothing else.
+            Some(_) => drop(give.send(Box::new(search))),
+            None => py.detach(search),
+        }
+        let trees =
+            PyDistinctTrees { queue, budget, board, schema, thread: Mutex::new(thread), process: std::process::id() };
+        if let Some(error) = signals.raised() {
+            trees.close(py);
+            return Err(error);
+        }
         while !trees.has_begun() {
             trees.wait(py)?;
         }
@@ -340,14 +379,10 @@ impl Drop for PyDistinctTrees {
 }
 
 impl End {
-    /// `refused`: nobody took a tree, because of a limit or because the iterator was closed.
-    fn of(counts: std::thread::Result<Result<Counts>>, refused: bool, budget: &Budget) -> Self {
+    /// `refused`: why nobody took a tree.
+    fn of(counts: std::thread::Result<Result<Counts>>, refused: Option<Status>) -> Self {
         match counts {
-            Ok(Ok(counts)) if refused => {
-                let status = budget.check().err().map_or(Status::Interrupted, Status::from);
-                End::Counted(Counts { status, ..counts })
-            }
-            Ok(Ok(counts)) => End::Counted(counts),
+            Ok(Ok(counts)) => End::Counted(Counts { status: refused.unwrap_or(counts.status), ..counts }),
             Ok(Err(error)) => End::Failed(error),
             Err(_) => End::Panicked,
         }

@@ -40,8 +40,9 @@ const ESTIMATORS: [(&str, Estimator); 3] =
 ///     Whether :meth:`run` gives the trees in an order that does not depend on threads. False: as they come, which may be
 ///     faster.
 /// memory_limit : int or None, default=None
-///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
+///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
+///     of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -99,8 +100,8 @@ impl PyDistinctTreeSearch {
     fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<PyDistinctTrees> {
         let (data, this, base) = (PyDataset::to_search(data, "data")?, slf.get(), slf.as_super());
         let checked = PySubsetSearch::checked(base, data)?;
-        let budget = base.as_super().get().running.add(checked.budget());
-        PyDistinctTrees::start(slf.py(), data.clone(), checked, this.order, this.ordered, budget)
+        let running = &base.as_super().get().running;
+        PyDistinctTrees::start(slf.py(), data.clone(), checked, (this.order, this.ordered), running)
     }
 
     /// Count the trees.
@@ -156,8 +157,9 @@ impl PyDistinctTreeSearch {
 ///     "training": that for the cases the tree is grown on. "pessimistic": C4.5's estimate from the training cases of its
 ///     leaves, the upper limit of a confidence interval of 25 %.
 /// memory_limit : int or None, default=None
-///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
+///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
+///     of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -263,8 +265,9 @@ impl PyAcceptableSubsetSearch {
 ///     Whether a tree is made from the one before, by what both share. False: every tree is grown on its own, which takes
 ///     much longer and leads to the same features; for comparison.
 /// memory_limit : int or None, default=None
-///     Bytes for what trees share; when it is full, what no tree needs is forgotten and the search is slower. None: a
-///     quarter of the memory there is (see :class:`GreedyTreeSearch`).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
+///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
+///     of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -347,7 +350,8 @@ impl PyBackwardEliminationSearch {
 /// max_features : int or None, default=None
 ///     The most features in a subset; None: no limit.
 /// memory_limit : int or None, default=None
-///     Bytes for what trees share. None: a quarter of the memory there is (see :class:`GreedyTreeSearch`).
+///     Bytes for all that the search makes. None: a quarter of the machine's memory, or less where limits of the process say
+///     so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.

@@ -351,4 +351,15 @@ impl DistinctTree {
             None => self.ground.grow(&self.features, &Budget::unlimited()).expect("without a limit"),
         }
     }
+
+    /// Has it grown again when it is asked for.
+    pub fn forget_nodes(&mut self) {
+        self.grown = None;
+    }
+
+    /// About how many bytes it takes.
+    pub fn bytes(&self) -> u64 {
+        let nodes = self.grown.as_ref().map_or(0, |grown| grown.iter().map(|node| 100 + 8 * node.masses.len()).sum());
+        (size_of::<Self>() + 32 + 8 * self.features.capacity() + nodes) as u64
+    }
 }
