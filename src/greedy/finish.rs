@@ -72,9 +72,10 @@ pub(crate) fn mass_value(table: &Table, mass: u64, whole: bool) -> f64 {
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
 pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
     let value = |mass: u64, whole: bool| mass_value(table, mass, whole);
-    let masses = |node: &Grown| -> Box<[f64]> { node.masses.iter().map(|&mass| value(mass, node.whole)).collect() };
     let leaf = |node: &Grown, empty: bool| {
-        Node::Leaf(Leaf::Class { label: costs.leaf(&node.masses).1, masses: masses(node), empty })
+        let all = node.masses.all();
+        let masses = all.iter().map(|&mass| value(mass, node.whole)).collect();
+        Node::Leaf(Leaf::Class { label: costs.leaf(&all).1, masses, empty })
     };
     let by_imputation = matches!(params.missing, Missing::Mean | Missing::ClassMean);
     let mut nodes: Vec<Node> = Vec::new();
@@ -99,7 +100,7 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         let mass = |branch: &Option<u32>| {
             branch.map_or(0.0, |branch| {
                 let child = &grown[(split.first + branch) as usize];
-                value(child.masses.iter().sum(), child.whole)
+                value(child.masses.total(), child.whole)
             })
         };
         let mut made = Split {

@@ -32,11 +32,13 @@
 //! worth it, with `grid`, the codes of narrow columns case by case, and `few`, small sets in order. `cases`: the cases of
 //! a node and their way down. `ranking`, `ranks`: the columns of a case set in the order of their splits, for searches over
 //! many trees.
-//! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
+//! `orders`: sorted columns that are split along with the node. `chain`: columns of nodes that lose a few cases at each
+//! split. `growth`: one tree, with threads. `finish`: masses and
 //! labels. docs/greedy.md tells the whole in words.
 
 pub(crate) mod cases;
 pub(crate) mod cells;
+mod chain;
 mod few;
 pub(crate) mod finish;
 pub(crate) mod grid;
@@ -50,6 +52,7 @@ pub(crate) mod ranks;
 mod rough;
 pub(crate) mod rules;
 pub(crate) mod split;
+pub(crate) mod sums;
 pub(crate) mod table;
 
 use crate::budget::{Budget, Limits, Status};
