@@ -313,10 +313,13 @@ class GreedyTreeSearch(_GreedySearch):
         costs: npt.ArrayLike | None = None,
         unseen: Literal["majority", "missing", "error"] = "majority",
         time_limit: float | None = None,
+        memory_limit: int | None = None,
         threads: int | None = None,
     ) -> GreedyTreeSearch: ...
     @property
     def max_leaves(self) -> int | None: ...
+    @property
+    def memory_limit(self) -> int | None: ...
     def run(self, data: Dataset, *, on_interrupt: Literal["raise", "return"] = "raise") -> GreedyResult: ...
 
 @final
@@ -570,7 +573,7 @@ def _result_from_parts(
     tree: str,
     status: str,
     numbers: tuple[float, float, bool, float, float],
-    tests: list[str],
+    tests: bytes | list[str],
     trace: list[tuple[float, float, float]],
     stats: dict[str, int],
 ) -> OptimalResult: ...

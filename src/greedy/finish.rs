@@ -2,8 +2,9 @@
 
 use super::growth::{Grown, GrownSplit};
 use super::split::Cut;
-use super::table::{Coded, Listed, Table, weighed};
+use super::table::{Coded, Listed, Table, all_weighed};
 use super::{Missing, Params};
+use crate::bits;
 use crate::criterion::Costs;
 use crate::data::{Dataset, Target};
 use crate::error::Result;
@@ -37,10 +38,10 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
 
 /// The tree of one leaf, for a table that there was no time to code.
 pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
-    let (data, _, units) = weighed(data, params)?;
+    let (data, present, units) = all_weighed(data, params)?;
     let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
     if let Target::Classes(classes) = data.target() {
-        classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&data, row));
+        bits::ones(&present).for_each(|row| masses[classes[row] as usize] += units.mass(&data, row));
     }
     let label = costs.leaf(&masses).1;
     let masses = masses.into_iter().map(|mass| units.value(mass)).collect();

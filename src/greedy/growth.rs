@@ -180,6 +180,9 @@ impl<'t> Growth<'t> {
     /// enough for a room per thread. Columns that there is no memory for in order are among the others.
     fn reserve(&self, sorted: &mut Vec<usize>, others: &mut Vec<usize>) -> Result<(Reserved<'t>, bool), Stop> {
         let (table, n) = (self.table, self.table.n_cases as u64);
+        if !self.keeps && others.iter().any(|&column| !table.columns[column].is_complete) {
+            table.plan_grid(self.budget);
+        }
         let is_wide = u32::try_from(table.total).is_err();
         // Room for cuts and for parting; for cells and cases where they are counted or dealt.
         let room_for = |others: usize| n * (if is_wide { 60 } else { 40 } + if others > 0 { 80 } else { 0 });

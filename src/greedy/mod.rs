@@ -228,8 +228,7 @@ impl Checked {
 pub struct Outcome {
     /// The tree.
     pub tree: Tree,
-    /// `complete`, or the limit that struck: nodes that were to be split then are leaves. Nodes have room for a mass per
-    /// class; when they take more than [`Limits::memory`] allows, that too is a limit.
+    /// `complete`, or the limit that struck: nodes that were to be split then are leaves.
     pub status: Status,
     /// Seconds of wall clock.
     pub seconds: f64,
@@ -250,6 +249,13 @@ pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outc
     threads::with_pool(threads, |threads| {
         let table = match Table::new(data, params, budget, threads > 1)? {
             Ok(table) => table,
+            Err(stop) => {
+                let tree = finish::single_leaf(data, params, &costs)?;
+                return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });
+            }
+        };
+        let _rules = match budget.reserve(rules::bytes(&table, params)) {
+            Ok(held) => held,
             Err(stop) => {
                 let tree = finish::single_leaf(data, params, &costs)?;
                 return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });

@@ -18,6 +18,16 @@ pub(crate) trait WithRules {
 /// it rounds as its repetitions do.
 const TABULATED_PER_CASE: u64 = 16;
 
+/// The bytes of what [`with_rules`] makes: the table of logarithms, or costs for either rule.
+pub(crate) fn bytes(table: &Table, params: &Params) -> u64 {
+    match params.criterion {
+        Criterion::InformationGain | Criterion::GainRatio => {
+            8 * table.total.min(table.count.saturating_mul(TABULATED_PER_CASE)).min(1 << 22)
+        }
+        _ => params.costs.as_ref().map_or(0, |costs| 16 * (costs.len() * costs.len()) as u64),
+    }
+}
+
 /// Chooses the impurity.
 pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
     let most = [table.total, table.total << table.digits];

@@ -233,6 +233,16 @@ impl Table {
         self.grid.get_or_init(|| Grid::new(&self.columns, self.n_cases))
     }
 
+    /// Asks for the memory of [`Table::grid`], of which it makes none if there is not enough.
+    pub fn plan_grid(&self, budget: &Budget) {
+        if self.grid.get().is_none() {
+            match budget.reserve(Grid::bytes(&self.columns, self.n_cases)) {
+                Ok(held) => held.keep(),
+                Err(_) => drop(self.grid.set(Grid::none(&self.columns))),
+            }
+        }
+    }
+
     /// [`Table::grid`], if it was made.
     pub fn made_grid(&self) -> Option<&Grid> {
         self.grid.get()
@@ -258,7 +268,16 @@ impl Table {
 }
 
 /// The rows to learn from, with the weights of their classes in their own, which rows they are, and the unit of mass.
-pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+    let (weighted, present, units) = all_weighed(data, params)?;
+    // A weight that is nothing beside the others is no case either.
+    let rows: Vec<usize> = bits::ones(&present).filter(|&row| units.mass(&weighted, row) > 0).collect();
+    let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
+    Ok((cases, present, units))
+}
+
+/// As [`weighed`], of the table as it is, without a copy.
+pub(crate) fn all_weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
     let mut present = data.cases()?;
     if params.missing == Missing::Drop {
         let all: Vec<usize> = bits::ones(&present).collect();
@@ -280,10 +299,7 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
         return Err(Error::NoCases { reason: "every row left has weight 0" });
     }
     let units = Units::within(&weighted, 0.0, MOST_UNITS)?;
-    // A weight that is nothing beside the others is no case either.
-    let rows: Vec<usize> = bits::ones(&present).filter(|&row| units.mass(&weighted, row) > 0).collect();
-    let cases = if rows.len() == data.n_rows() { weighted } else { weighted.take(&rows) };
-    Ok((cases, present, units))
+    Ok((weighted, present, units))
 }
 
 /// The table with the weights of classes in those of its rows.

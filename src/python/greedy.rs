@@ -17,8 +17,8 @@ use crate::tree::Tree;
 /// tree : Tree
 ///     The same for every number of threads.
 /// status : str
-///     "complete", or what stopped the growth: "time_limit", "interrupted", or "memory_limit" where nodes, which hold a
-///     mass per class, would take more than a quarter of the machine. Nodes that were still to be split then are leaves.
+///     "complete", or what stopped the growth: "time_limit", "memory_limit", "interrupted". Nodes that were still to be split
+///     then are leaves.
 /// seconds : float
 ///     Wall clock.
 #[pyclass(frozen, module = "lattree", name = "GreedyResult")]
@@ -109,6 +109,10 @@ pub(super) fn _greedy_result_from_parts(
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the tree so far comes back with
 ///     ``status == "time_limit"``.
+/// memory_limit : int or None, default=None
+///     Bytes for all that growth needs beside the data, the tree included, which has a mass per class in each leaf; where
+///     they are not enough, the tree so far comes back with ``status == "memory_limit"``. None: a quarter of the machine's
+///     memory (1 GiB where that is not known).
 /// threads : int or None, default=None
 ///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS.
 ///
@@ -131,11 +135,12 @@ impl PyGreedyTreeSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, threads=None)"
+        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);
-        let grower = PyGrower::new(&keywords, &["max_leaves"])?;
+        let mut grower = PyGrower::new(&keywords, &["max_leaves", "memory_limit"])?;
+        grower.params.limits.memory = keywords.limit("memory_limit", 0)?;
         keywords.end()?;
         Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))
     }
@@ -143,6 +148,10 @@ impl PyGreedyTreeSearch {
     #[getter]
     fn max_leaves(slf: &Bound<'_, Self>) -> Option<u64> {
         slf.as_super().get().params.max_leaves
+    }
+    #[getter]
+    fn memory_limit(slf: &Bound<'_, Self>) -> Option<u64> {
+        slf.as_super().get().params.limits.memory
     }
 
     /// Grow a tree on a table.

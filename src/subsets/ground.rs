@@ -86,6 +86,7 @@ impl Ground {
             Ok(table) => Arc::new(table),
             Err(stop) => return Ok(Err(stop)),
         };
+        table.plan_grid(budget);
         let judge = match (error, judged) {
             (Some(Estimator::Pessimistic), _) => Judge::Pessimistic,
             (_, Some(judged)) => {
