@@ -3,9 +3,11 @@
 //! than O(n^2).
 //!
 //! The splits are those that all cases would give: columns are summed up in a way that tells which splits may be best
-//! (`hull`), and these few are compared as elsewhere. Only nodes of whole cases are kept so, and only where each column
-//! can be: ordered ones of two classes, nominal ones whose levels are split off one by one, and those of few values.
+//! (`hull`, `boxes`), and these few are compared as elsewhere. Only nodes of whole cases are kept so, and only where each
+//! column can be: ordered ones of a few classes, nominal ones whose levels are split off one by one, and those of few
+//! values.
 
+mod boxes;
 mod hull;
 mod levels;
 
@@ -19,6 +21,7 @@ use super::{NominalSplits, cases::CaseSet};
 use crate::bits;
 use crate::budget::{Budget, Reserved};
 use crate::criterion::{Impurity, Side};
+use boxes::Boxes;
 use hull::{Cuts, Hulls};
 use levels::Levels;
 
@@ -112,6 +115,7 @@ impl Entries<'_> {
 /// What is known of a column.
 enum Summed {
     Hulls(Hulls),
+    Boxes(Boxes),
     Levels(Levels),
     /// Codes, ascending, and the sum per code and class.
     Few(Vec<u32>, Vec<(u64, u64)>),
@@ -138,7 +142,8 @@ impl<'t> Chain<'t> {
     ///
     /// Complexity: O(rows log rows) per column.
     pub fn new(
-        (table, layout, nominal, chains): (&Table, Layout, NominalSplits, Chains),
+        (table, layout, chains): (&Table, Layout, Chains),
+        (nominal, is_concave): (NominalSplits, bool),
         orders: &mut Vec<(u32, &'t mut [Entry])>,
         (others, set): (&[u32], &CaseSet),
         rows: usize,
@@ -150,6 +155,7 @@ impl<'t> Chain<'t> {
                 () if n_values * table.n_classes <= FEW_SUMS => Some(Kind::Few),
                 () if !layout.fits(coded.n_codes) => None,
                 () if coded.ordered && table.n_classes == 2 => Some(Kind::Hulls),
+                () if coded.ordered && table.n_classes <= boxes::MOST_CLASSES && is_concave => Some(Kind::Boxes),
                 () if !coded.ordered && nominal == NominalSplits::OneVsRest => {
                     (n_values * table.n_classes <= 16 * rows).then_some(Kind::Levels)
                 }
@@ -171,6 +177,7 @@ impl<'t> Chain<'t> {
             bytes += 200 + if is_other { 8 * rows } else { 0 };
             bytes += match kind {
                 Kind::Hulls => Hulls::bytes(n_values),
+                Kind::Boxes => Boxes::bytes(n_values, table.n_classes),
                 Kind::Levels => Levels::bytes(n_values, table.n_classes),
                 Kind::Few => FEW_SUMS * 20,
             };
@@ -200,6 +207,7 @@ impl<'t> Chain<'t> {
             let cells = || entries.all().iter().map(|&entry| cell(table, layout, entry));
             let summed = match kind {
                 Kind::Hulls => Summed::Hulls(Hulls::new(cells())),
+                Kind::Boxes => Summed::Boxes(Boxes::new(cells(), table.n_classes)),
                 Kind::Levels => Summed::Levels(Levels::new(cells(), table.n_classes)),
                 Kind::Few => few(cells(), table.n_classes),
             };
@@ -316,6 +324,7 @@ impl<'t> Chain<'t> {
 #[derive(Clone, Copy)]
 enum Kind {
     Hulls,
+    Boxes,
     Levels,
     Few,
 }
@@ -345,6 +354,7 @@ impl Column<'_> {
     fn count_of(&self, code: u32, n_classes: usize) -> u64 {
         match &self.summed {
             Summed::Hulls(hulls) => hulls.count_of(code),
+            Summed::Boxes(boxes) => boxes.count_of(code),
             Summed::Levels(levels) => levels.rows_of(code) as u64,
             Summed::Few(codes, sums) => match codes.binary_search(&code) {
                 Ok(place) => sums[place * n_classes..][..n_classes].iter().map(|(_, count)| count).sum(),
@@ -357,6 +367,7 @@ impl Column<'_> {
     fn known(&self) -> u64 {
         match &self.summed {
             Summed::Hulls(hulls) => hulls.all().1,
+            Summed::Boxes(boxes) => boxes.all().1,
             Summed::Levels(levels) => levels.all().1,
             Summed::Few(_, sums) => sums.iter().map(|(_, count)| count).sum(),
         }
@@ -386,6 +397,12 @@ impl Column<'_> {
                 let known = Known { side: side.as_ref().unwrap_or(node), count: known, node_mass: node.total };
                 let cells = levels.cells()?;
                 rule.one_vs_rest(&cells, &known, sides)
+            }
+            Summed::Boxes(boxes) => {
+                let (masses, known) = boxes.all();
+                let side = if known == count { None } else { Some(rule.impurity.side(masses.to_vec())) };
+                let known = Known { side: side.as_ref().unwrap_or(node), count: known, node_mass: node.total };
+                Some(boxes.best(rule, &known, sides)?.of(coded))
             }
             Summed::Hulls(hulls) => {
                 let (masses, known) = hulls.all();
@@ -454,6 +471,10 @@ impl Column<'_> {
             Summed::Hulls(hulls) => {
                 cells.for_each(|cell| hulls.remove(cell));
                 hulls.settle();
+            }
+            Summed::Boxes(boxes) => {
+                cells.for_each(|cell| boxes.remove(cell));
+                boxes.settle();
             }
             Summed::Levels(levels) => cells.for_each(|cell| levels.remove(cell)),
             Summed::Few(codes, sums) => cells.for_each(|cell| {

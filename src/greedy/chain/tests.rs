@@ -15,7 +15,7 @@ fn table(seed: u64) -> Dataset {
     let random = |i: u64, j: u64| mix(mix(seed) ^ mix(i * 64 + j)) >> 11;
     let pick = |j: u64, n: u64| random(1 << 40, j) % n;
     let n = 30 + pick(0, 170);
-    let n_classes = 2 + u64::from(pick(1, 4) == 0) * pick(2, 3);
+    let n_classes = 2 + u64::from(pick(1, 2) == 0) * pick(2, 6);
     let n_columns = 1 + pick(3, 4);
     let with_missing = pick(4, 3) == 0;
     let (mut features, mut columns) = (Vec::new(), Vec::new());
@@ -49,11 +49,14 @@ fn table(seed: u64) -> Dataset {
     Dataset::new(schema, columns, n as usize, classes, counts, weights).unwrap()
 }
 
-fn params(seed: u64) -> Params {
+fn params(seed: u64, n_classes: usize) -> Params {
     let pick = |j: u64, n: usize| (mix(mix(seed ^ 7) + j) >> 20) as usize % n;
     let criteria = [Criterion::InformationGain, Criterion::GainRatio, Criterion::Gini, Criterion::Error];
     let modes = [Missing::Level, Missing::Fractional, Missing::Mean];
+    let cost = |i: usize, j: usize| if i == j { 0.0 } else { (1 + (3 * i + 5 * j) % 4) as f64 };
+    let costs = || (0..n_classes).map(|i| (0..n_classes).map(|j| cost(i, j)).collect()).collect();
     Params {
+        costs: (pick(8, 4) == 0).then(costs),
         criterion: criteria[pick(0, 4)],
         min_leaf: [1, 1, 1, 2, 3][pick(1, 5)],
         min_branch: [None, None, Some(2)][pick(2, 3)],
@@ -66,12 +69,15 @@ fn params(seed: u64) -> Params {
     }
 }
 
-/// The tree, and how many nodes were of a chain.
+/// The tree, and why growth stopped.
 fn grown(data: &Dataset, params: &Params, chains: Chains, memory: Option<u64>) -> (Tree, Option<Stop>) {
     let params = Params { limits: crate::budget::Limits { memory, ..params.limits }, ..params.clone() };
     let budget = params.clone().checked().unwrap().budget();
     let costs = rules::costs(data, &params).unwrap();
-    let table = Table::new(data, &params, &budget, false).unwrap().unwrap();
+    let table = match Table::new(data, &params, &budget, false).unwrap() {
+        Ok(table) => table,
+        Err(stop) => return (finish::single_leaf(data, &params, &costs).unwrap(), Some(stop)),
+    };
     let growth = Growth::new(&table, &params, &budget, 1).with_chains(chains);
     let (grown, stop) = rules::with_rules(&table, &params, &costs, growth);
     (finish::finish(data, &table, &params, &costs, &grown).unwrap(), stop)
@@ -83,7 +89,8 @@ const NEVER: Chains = Chains { links: u32::MAX, few_rows: usize::MAX, small: 1 }
 fn chains_grow_the_same_trees() {
     let mut n_nodes = 0;
     for seed in 0..2000 {
-        let (data, params) = (table(seed), params(seed));
+        let data = table(seed);
+        let params = params(seed, data.schema().labels().map_or(0, Labels::len));
         let expected = grown(&data, &params, NEVER, None);
         for chains in [
             Chains { links: 0, few_rows: 2, small: 2 },
@@ -96,4 +103,27 @@ fn chains_grow_the_same_trees() {
         n_nodes += expected.0.n_nodes();
     }
     assert!(n_nodes > 20_000, "{n_nodes}");
+}
+
+#[test]
+fn without_memory_there_are_no_chains_and_the_same_tree() {
+    for seed in 0..40 {
+        let data = table(seed);
+        let params = params(seed, data.schema().labels().map_or(0, Labels::len));
+        let chains = Chains { links: 0, few_rows: 2, small: 2 };
+        let expected = grown(&data, &params, NEVER, None).0;
+        let mut n_whole = 0;
+        // The table alone takes some of it.
+        for memory in (15..24).map(|bits| 1 << bits) {
+            let (tree, stop) = grown(&data, &params, chains, Some(memory));
+            match stop {
+                None => {
+                    assert_eq!(tree, expected, "seed {seed}, {memory} bytes");
+                    n_whole += 1;
+                }
+                Some(stop) => assert_eq!(stop, Stop::Memory),
+            }
+        }
+        assert!(n_whole > 0, "seed {seed}");
+    }
 }

@@ -102,9 +102,10 @@ impl<'t, I: Impurity> Grower<'t, I> {
     ) -> Option<Option<(u32, Found)>> {
         let rule = self.rule(task);
         if task.chain.is_none() && task.whole && task.links.make_chain(self.chains, task.rows) {
-            let about = (self.table, self.layout, rule.nominal, self.chains);
+            let about = (self.table, self.layout, self.chains);
+            let how = (rule.nominal, rule.shares_order);
             let others = (&task.others[..], &task.set);
-            let chain = Chain::new(about, &mut task.orders, others, task.rows, self.budget);
+            let chain = Chain::new(about, how, &mut task.orders, others, task.rows, self.budget);
             match chain {
                 Some(chain) => (task.chain, task.set) = (Some(Box::new(chain)), Default::default()),
                 None => task.links = Links::refused(),
