@@ -132,6 +132,7 @@ grower = GreedyTreeSearch(
     costs=[[0, 1], [3, 0]],
     unseen="majority",
     time_limit=60.0,
+    memory_limit=100_000_000,
     threads=1,
 )
 grown: GreedyResult = grower.run(data, on_interrupt="return")

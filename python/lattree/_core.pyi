@@ -328,6 +328,8 @@ class GreedyTreeSearch(_GreedySearch):
     ) -> GreedyTreeSearch: ...
     @property
     def max_leaves(self) -> int | None: ...
+    @property
+    def memory_limit(self) -> int | None: ...
     def run(self, data: Dataset, *, on_interrupt: Literal["raise", "return"] = "raise") -> GreedyResult: ...
 
 @final
@@ -580,7 +582,7 @@ def _result_from_parts(
     tree: str,
     status: str,
     numbers: tuple[float, float, bool, float, float],
-    tests: list[str],
+    tests: bytes | list[str],
     trace: list[tuple[float, float, float]],
     stats: dict[str, int],
 ) -> OptimalResult: ...

@@ -11,7 +11,7 @@ use super::schema::Kind;
 use super::sorting::Sorter;
 use super::thresholds::Ordered;
 use crate::bits;
-use crate::budget::{Budget, Stop, Ticker};
+use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::error::{Error, Result};
 use crate::tree::Test;
 
@@ -90,16 +90,16 @@ pub(super) struct CodedColumn {
 pub(super) type Coded = std::result::Result<(Vec<CodedColumn>, bool), Stop>;
 
 /// The columns of a table before it is decided how many cuts they may have, and which search will see them.
-pub(crate) struct PreparedColumns(pub(super) Vec<Prepared>);
+pub(crate) struct PreparedColumns<'b>(pub(super) Vec<(Prepared, Reserved<'b>)>);
 
-impl PreparedColumns {
+impl PreparedColumns<'_> {
     /// How many tests there are with all thresholds, and how many columns if each test of a nominal one is one.
     pub(crate) fn n_tests_and_columns(&self) -> (usize, usize) {
         let of = |column: &Prepared| match column {
             Prepared::Nominal(coded) => (coded.tests.len(), coded.tests.len()),
             Prepared::Ordered(order) => (order.n_cuts() + usize::from(order.missing), 1),
         };
-        self.0.iter().map(of).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
+        self.0.iter().map(|(column, _)| of(column)).fold((0, 0), |sum, of| (sum.0 + of.0, sum.1 + of.1))
     }
 }
 
@@ -165,12 +165,12 @@ impl Binarizer {
     /// called in.
     ///
     /// O(n log n) per column. Stops when the budget says so.
-    pub(crate) fn prepare(
+    pub(crate) fn prepare<'b>(
         &self,
         data: &Dataset,
-        budget: &Budget,
+        budget: &'b Budget,
         parallel: bool,
-    ) -> Result<std::result::Result<PreparedColumns, Stop>> {
+    ) -> Result<std::result::Result<PreparedColumns<'b>, Stop>> {
         data.cases()?;
         if self.thresholds == Thresholds::Mdlp && !matches!(data.target(), Target::Classes(_)) {
             return Err(Error::WrongTarget { search: "thresholds=\"mdlp\"", needs: "classes", got: "not classes" });
@@ -188,29 +188,33 @@ impl Binarizer {
                 (0..n_columns).map(|index| prepare(&mut sorter, index)).collect()
             }
         };
-        Ok(prepared?.into_iter().collect::<std::result::Result<Vec<Prepared>, Stop>>().map(PreparedColumns))
+        Ok(prepared?.into_iter().collect::<std::result::Result<Vec<_>, Stop>>().map(PreparedColumns))
     }
 
     /// The tests of each column that has any, and whether ordered columns have all their cuts.
     pub(super) fn code(&self, data: &Dataset, prepared: PreparedColumns, budget: &Budget, parallel: bool) -> Coded {
         let prepared = prepared.0;
-        let fixed = prepared.iter().map(|column| match column {
+        let fixed = prepared.iter().map(|(column, _)| match column {
             Prepared::Nominal(coded) => coded.tests.len(),
             Prepared::Ordered(order) => usize::from(self.has_own_test(order)),
         });
-        let cuts: Vec<usize> = prepared.iter().map(Prepared::n_cuts).collect();
+        let cuts: Vec<usize> = prepared.iter().map(|(column, _)| column.n_cuts()).collect();
         let most = self.most_cuts(&cuts, fixed.sum());
-        let cut = |(index, column): (usize, Prepared)| {
+        // Each column gives back what it held when it is coded.
+        let cut = |(index, (column, held)): (usize, (Prepared, Reserved))| {
             budget.check()?;
             let n_cuts = column.n_cuts();
             let coded = match column {
-                Prepared::Nominal(coded) => coded,
-                Prepared::Ordered(order) => self.cut(data, index, order, most),
+                Prepared::Nominal(coded) => {
+                    held.keep();
+                    coded
+                }
+                Prepared::Ordered(order) => self.cut(data, index, order, most, &mut Ticker::new(budget))?,
             };
             let exact = matches!(coded.passes, Passes::Table(_)) || coded.passes == Passes::Cuts(n_cuts);
             Ok((coded, exact))
         };
-        let prepared: Vec<(usize, Prepared)> = prepared.into_iter().enumerate().collect();
+        let prepared: Vec<(usize, (Prepared, Reserved))> = prepared.into_iter().enumerate().collect();
         let coded: std::result::Result<Vec<(CodedColumn, bool)>, Stop> = match parallel {
             true => prepared.into_par_iter().map(cut).collect(),
             false => prepared.into_iter().map(cut).collect(),
@@ -221,21 +225,34 @@ impl Binarizer {
         })
     }
 
-    fn prepare_column(
+    fn prepare_column<'b>(
         &self,
         data: &Dataset,
         index: usize,
         present: &[u64],
         sorter: &mut Sorter,
-        ticker: &mut Ticker,
-    ) -> Result<std::result::Result<Prepared, Stop>> {
+        ticker: &mut Ticker<'b>,
+    ) -> Result<std::result::Result<(Prepared, Reserved<'b>), Stop>> {
         let (feature, column) = (&data.schema().features[index], &data.columns()[index]);
         data.check_learnable(index, present)?;
+        let levels = match (feature.kind.levels().len(), self.nominal) {
+            (n, Nominal::Subsets) if n <= Self::MAX_SUBSET_LEVELS => n << n,
+            (n, _) => n,
+        };
+        let bytes = match feature.kind {
+            // Planes of codes, and tests with their levels.
+            Kind::Nominal(_) => 8 * column.len() as u64 + (levels * (size_of::<Test>() + 40)) as u64,
+            _ => Ordered::BYTES * column.len() as u64,
+        };
+        let held = match ticker.budget().reserve(bytes) {
+            Ok(held) => held,
+            Err(stop) => return Ok(Err(stop)),
+        };
         Ok(match feature.kind {
-            Kind::Nominal(_) => Ok(Prepared::Nominal(self.code_nominal(data, index, present)?)),
+            Kind::Nominal(_) => Ok((Prepared::Nominal(self.code_nominal(data, index, present)?), held)),
             _ => {
                 let sorted = self.thresholds == Thresholds::Mdlp;
-                Ordered::new(column, present, sorted, sorter, ticker).map(Prepared::Ordered)
+                Ordered::new(column, present, sorted, sorter, ticker).map(|order| (Prepared::Ordered(order), held))
             }
         })
     }
@@ -245,23 +262,35 @@ impl Binarizer {
     }
 
     /// Cuts an ordered column, in at most so many places.
-    fn cut(&self, data: &Dataset, index: usize, order: Ordered, most: Option<usize>) -> CodedColumn {
+    fn cut(
+        &self,
+        data: &Dataset,
+        index: usize,
+        order: Ordered,
+        most: Option<usize>,
+        ticker: &mut Ticker,
+    ) -> std::result::Result<CodedColumn, Stop> {
+        let (n_rows, budget) = (data.n_rows() as u64, ticker.budget());
+        // Codes before they are packed, masses of values, and cuts.
+        let _held = budget.reserve(4 * n_rows + 20 * order.n_values() as u64)?;
         let (feature, column) = (index as u32, &data.columns()[index]);
         let cuts = match (self.thresholds, data.target(), most) {
             (Thresholds::Mdlp, Target::Classes(classes), _) => {
                 let mass = |row: usize| data.count(row) as f64 * data.weights().map_or(1.0, |w| w[row]);
                 let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-                order.mdlp(n_classes, |row| classes[row], mass)
+                order.mdlp(n_classes, |row| classes[row], mass, ticker)?
             }
             (_, _, None) => order.all(),
             (_, _, Some(most)) => order.quantiles(most, |row| data.count(row)),
         };
+        let width = u64::from(u64::BITS - (cuts.len() as u64 + 1).leading_zeros());
+        budget.reserve((cuts.len() * size_of::<Test>()) as u64 + n_rows * width / 8)?.keep();
         let mut tests: Vec<Test> =
             cuts.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
         if self.has_own_test(&order) {
             tests.push(Test::Missing { feature });
         }
-        CodedColumn { tests, codes: order.code(&cuts, data.n_rows()), passes: Passes::Cuts(cuts.len()) }
+        Ok(CodedColumn { tests, codes: order.code(&cuts, data.n_rows()), passes: Passes::Cuts(cuts.len()) })
     }
 
     /// The most cuts a column may have; `None` for all.

@@ -7,7 +7,7 @@ use super::codes::unpack;
 use super::dataset::{Dataset, Target};
 use super::numbering::Numbering;
 use crate::bits;
-use crate::budget::{Budget, Stop, Ticker};
+use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::error::Result;
 use crate::tree::Test;
 
@@ -67,18 +67,22 @@ impl BinaryTable {
         budget: &Budget,
     ) -> std::result::Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
+        budget.reserve(4 * data.n_rows() as u64)?.keep();
         let planes: Vec<&[u64]> = columns.iter().flat_map(|column| column.codes.planes()).collect();
-        let (pattern_of, rows, n_patterns) = merge_rows(data, &planes, &mut ticker)?;
-        let planes = transposed(&rows, n_patterns, planes.len(), &mut ticker)?;
-        drop(rows);
+        let (pattern_of, (rows, of_rows), n_patterns) = merge_rows(data, &planes, &mut ticker)?;
+        let n_planes = planes.len();
+        let of_planes = budget.reserve(8 * (n_planes * bits::words(n_patterns)) as u64)?;
+        let planes = transposed(&rows, n_patterns, n_planes, &mut ticker)?;
+        drop((rows, of_rows));
+        let n_tests: usize = columns.iter().map(|column| column.tests.len()).sum();
+        budget.reserve((n_tests * size_of::<Test>()) as u64)?.keep();
         let mut tests: Vec<Test> = columns.iter().flat_map(|column| column.tests.iter().cloned()).collect();
-        let bytes = (bits::words(tests.len()) * n_patterns * 8) as u64;
-        if bytes > budget.memory_limit() {
-            return Err(Stop::Memory);
-        }
+        // A line of bits per test, codes of one column, and what tells tests apart.
+        let bytes = n_tests.saturating_mul(8 * bits::words(n_patterns) + 64).saturating_add(4 * n_patterns);
+        let _lines = budget.reserve(bytes as u64)?;
         let mut lines = pattern_lines(&columns, &planes, n_patterns, &mut ticker)?;
         let keep = distinct_tests(&lines, n_patterns, &mut ticker)?;
-        drop(planes);
+        drop((planes, of_planes));
         let words = bits::words(keep.len());
         if keep.len() < tests.len() {
             // Kept lines move to the front.
@@ -89,6 +93,7 @@ impl BinaryTable {
             lines.truncate(keep.len() * length);
             tests = keep.iter().map(|&test| tests[test].clone()).collect();
         }
+        budget.reserve(8 * (n_patterns as u64).saturating_mul(words as u64))?.keep();
         let bits = transposed(&lines, tests.len(), n_patterns, &mut ticker)?;
         Ok(BinaryTable { tests, exact_thresholds, words, bits, pattern_of, n_patterns })
     }
@@ -116,14 +121,20 @@ pub fn class_masses(data: &Dataset, pattern_of: &[u32], n_patterns: usize, mass:
     }
     let mut masses = ClassMasses { starts: Vec::with_capacity(n_patterns + 1), entries: Vec::new() };
     let mut first = 0;
+    // Where the entry of each class is, if it is one of this pattern.
+    let mut places = vec![usize::MAX; data.schema().labels().map_or(0, |labels| labels.len())];
     for &end in &ends[..n_patterns] {
         let start = masses.entries.len();
         masses.starts.push(start);
         for &row in &by_pattern[first..end] {
             let (class, mass) = (classes[row as usize], mass(row as usize));
-            match masses.entries[start..].iter_mut().find(|entry| entry.0 == class) {
+            let place = &mut places[class as usize];
+            match masses.entries.get_mut(*place).filter(|entry| *place >= start && entry.0 == class) {
                 Some(entry) => entry.1 += mass,
-                None => masses.entries.push((class, mass)),
+                None => {
+                    *place = masses.entries.len();
+                    masses.entries.push((class, mass));
+                }
             }
         }
         first = end;
@@ -172,12 +183,13 @@ fn transposed(
 
 /// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows
 /// as rows of bits, and how many there are.
-fn merge_rows(
+fn merge_rows<'b>(
     data: &Dataset,
     planes: &[&[u64]],
-    ticker: &mut Ticker,
-) -> std::result::Result<(Vec<u32>, Vec<u64>, usize), Stop> {
+    ticker: &mut Ticker<'b>,
+) -> std::result::Result<(Vec<u32>, (Vec<u64>, Reserved<'b>), usize), Stop> {
     let words = bits::words(planes.len());
+    let mut held = ticker.budget().reserve(0)?;
     let mut pattern_of = vec![ABSENT; data.n_rows()];
     let mut patterns: Vec<u64> = Vec::new();
     let mut numbering = Numbering::new();
@@ -191,12 +203,18 @@ fn merge_rows(
             let known = numbering.len();
             pattern_of[64 * block + i] = numbering.number(hash, equals);
             if numbering.len() > known {
+                if patterns.len() + words > patterns.capacity() {
+                    // Half as many again, and their numbers.
+                    let more = (patterns.capacity() / 2).max(64 * words);
+                    held.grow((8 * more + 24 * (more / words.max(1))) as u64)?;
+                    patterns.reserve_exact(more);
+                }
                 patterns.extend_from_slice(row);
             }
         }
         ticker.tick(64 * 20 + 400 * words)?;
     }
-    Ok((pattern_of, patterns, numbering.len()))
+    Ok((pattern_of, (patterns, held), numbering.len()))
 }
 
 /// A line of bits per test: which patterns pass it. `planes` are the codes of the patterns, column after column.

@@ -4,6 +4,8 @@ pub mod binarize;
 pub mod binary;
 mod codes;
 pub mod dataset;
+#[cfg(any(feature = "python", test))]
+mod listing;
 mod numbering;
 pub mod ranked;
 pub mod schema;
@@ -14,6 +16,8 @@ mod thresholds;
 pub use binarize::{Binarizer, Nominal, OwnTests, Thresholds};
 pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
+#[cfg(feature = "python")]
+pub(crate) use listing::list_tests;
 pub use ranked::RankedTable;
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
 pub(crate) use sorting::Sorter;

@@ -10,7 +10,7 @@ use super::dataset::{Column, Dataset};
 use super::numbering::Numbering;
 use super::thresholds::threshold_between;
 use crate::bits;
-use crate::budget::{Budget, Stop, Ticker};
+use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::tree::Test;
 
 /// Rows that no test tells apart are one *pattern*; what is known of a pattern is its rank in each column.
@@ -90,10 +90,11 @@ impl RankedTable {
         budget: &Budget,
         parallel: bool,
     ) -> std::result::Result<Self, Stop> {
-        let columns: Vec<(usize, Prepared)> = prepared.0.into_iter().enumerate().collect();
-        let rank = |(index, column)| {
+        let columns: Vec<(usize, (Prepared, Reserved))> = prepared.0.into_iter().enumerate().collect();
+        // Each column gives back what it held when it is ranked.
+        let rank = |(index, (column, _held)): (usize, (Prepared, Reserved))| {
             budget.check()?;
-            Ok(rank_column(data, binarizer, index, column))
+            rank_column(data, binarizer, index, column, &mut Ticker::new(budget))
         };
         let ranked: std::result::Result<Vec<Ranked>, Stop> = match parallel {
             true => columns.into_par_iter().map(rank).collect(),
@@ -109,6 +110,9 @@ impl RankedTable {
         ticker: &mut Ticker,
     ) -> std::result::Result<Self, Stop> {
         let n_cases: usize = present.iter().map(|word| word.count_ones() as usize).sum();
+        ticker.budget().reserve(4 * data.n_rows() as u64)?.keep();
+        // First rows, hashes, numbers, and the ranks of a column while they are merged.
+        let _held = ticker.budget().reserve(40 * n_cases as u64 + 8 * data.n_rows() as u64)?;
         let mut pattern_of = vec![ABSENT; data.n_rows()];
         // First rows of patterns.
         let mut firsts: Vec<u32> = Vec::with_capacity(n_cases);
@@ -210,25 +214,41 @@ fn flipped(ranks: &[u32], flip: u32) -> impl Iterator<Item = u32> {
     ranks.iter().map(move |&rank| rank ^ flip)
 }
 
-fn rank_column(data: &Dataset, binarizer: &Binarizer, index: usize, column: Prepared) -> Ranked {
+fn rank_column(
+    data: &Dataset,
+    binarizer: &Binarizer,
+    index: usize,
+    column: Prepared,
+    ticker: &mut Ticker,
+) -> Result<Ranked, Stop> {
+    let (n_rows, budget) = (data.n_rows(), ticker.budget());
     let order = match column {
         Prepared::Ordered(order) => order,
         Prepared::Nominal(coded) => {
-            let codes = unpack(&coded.codes.planes().collect::<Vec<_>>(), data.n_rows());
-            let columns = (0..).zip(&coded.tests).map(|(place, test)| RankedColumn {
-                ranks: codes.iter().map(|&code| u32::from(!coded.passes.test(code as usize, place))).collect(),
-                n_ranks: 2,
-                n_cuts: 1,
-                source: Source::Test(test.clone()),
-            });
-            return Ranked { columns: columns.collect(), codes, n_codes: 0 };
+            let bytes = (coded.tests.len() as u64 + 1).saturating_mul(4 * n_rows as u64 + 100);
+            budget.reserve(bytes)?.keep();
+            let codes = unpack(&coded.codes.planes().collect::<Vec<_>>(), n_rows);
+            let n_codes = codes.iter().max().map_or(0, |&code| code as usize + 1);
+            let mut columns = Vec::with_capacity(coded.tests.len());
+            for (place, test) in coded.tests.iter().enumerate() {
+                ticker.tick(2 * n_rows + 10 * n_codes)?;
+                let ranks: Vec<u32> = (0..n_codes).map(|code| u32::from(!coded.passes.test(code, place))).collect();
+                columns.push(RankedColumn {
+                    ranks: codes.iter().map(|&code| ranks[code as usize]).collect(),
+                    n_ranks: 2,
+                    n_cuts: 1,
+                    source: Source::Test(test.clone()),
+                });
+            }
+            return Ok(Ranked { columns, codes, n_codes: 0 });
         }
     };
+    budget.reserve(4 * n_rows as u64 + 8 * order.n_values() as u64)?.keep();
     let missing = order.missing;
-    let (ranks, keys) = order.ranks(data.n_rows());
+    let (ranks, keys) = order.ranks(n_rows);
     let n_ranks = keys.len() + usize::from(missing);
     let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
     let source = Source::Values { feature: index as u32, column: data.columns()[index].clone(), keys };
     let column = RankedColumn { ranks, n_ranks, n_cuts: offered.saturating_sub(1), source };
-    Ranked { codes: vec![], n_codes: n_ranks, columns: vec![column] }
+    Ok(Ranked { codes: vec![], n_codes: n_ranks, columns: vec![column] })
 }

@@ -134,6 +134,11 @@ pub(super) fn threshold_between(column: &Column, below: u64, above: u64) -> Thre
 }
 
 impl Ordered {
+    /// Bytes that a row takes, at most: its number, the key of its value, and where that begins.
+    pub(crate) const BYTES: u64 = 16;
+    /// And while it is sorted; these are asked for here.
+    const SORTING_BYTES: u64 = 24;
+
     /// Brings the cases of the rows whose bit is set in `present` in order. O(n) for integers of a small range and for
     /// two values, else O(n log n).
     ///
@@ -160,6 +165,7 @@ impl Ordered {
                 return Ok(coded);
             }
         }
+        let _sorting = ticker.budget().reserve(Self::SORTING_BYTES * column.len() as u64)?;
         // Keys of rows without a value are never looked at.
         let Sorter { keys, words, .. } = sorter;
         keys.clear();
@@ -301,7 +307,13 @@ impl Ordered {
 
     /// The cuts of Fayyad and Irani, *Multi-interval discretization of continuous-valued attributes*, IJCAI 1993: the
     /// cut of least class entropy, taken if its gain pays for its description, then both sides alike.
-    pub(super) fn mdlp(&self, n_classes: usize, class: impl Fn(usize) -> u32, mass: impl Fn(usize) -> f64) -> Vec<u32> {
+    pub(super) fn mdlp(
+        &self,
+        n_classes: usize,
+        class: impl Fn(usize) -> u32,
+        mass: impl Fn(usize) -> f64,
+        ticker: &mut Ticker,
+    ) -> Result<Vec<u32>, Stop> {
         let mut cuts = Vec::new();
         let mut todo = vec![(0, self.keys.len())];
         let add = |counts: &mut [f64], rank: usize| {
@@ -312,10 +324,12 @@ impl Ordered {
         while let Some((start, end)) = todo.pop() {
             let mut all = vec![0.0; n_classes];
             (start..end).for_each(|rank| add(&mut all, rank));
+            ticker.tick(n_classes + 4 * (end - start))?;
             let mut left = vec![0.0; n_classes];
             let mut best: Option<(f64, usize, Vec<f64>)> = None;
             for cut in start..end.saturating_sub(1) {
                 add(&mut left, cut);
+                ticker.tick(20 + 10 * n_classes)?;
                 let right: Vec<f64> = all.iter().zip(&left).map(|(a, l)| a - l).collect();
                 let bits = entropy_bits(&left) + entropy_bits(&right);
                 if best.as_ref().is_none_or(|(least, ..)| bits < *least) {
@@ -338,7 +352,7 @@ impl Ordered {
             }
         }
         cuts.sort_unstable();
-        cuts
+        Ok(cuts)
     }
 }
 
@@ -387,6 +401,11 @@ mod tests {
         Ordered::new(column, &present, sorted, &mut Sorter::default(), &mut Ticker::new(&budget)).expect("no limit")
     }
 
+    fn mdlp(order: &Ordered, n_classes: usize, class: impl Fn(usize) -> u32) -> Vec<u32> {
+        let budget = Budget::new(Limits::default());
+        order.mdlp(n_classes, class, |_| 1.0, &mut Ticker::new(&budget)).expect("no limit")
+    }
+
     fn codes(order: Ordered, cuts: &[u32], n: usize) -> Vec<u32> {
         unpack(&order.code(cuts, n).planes().collect::<Vec<_>>(), n)
     }
@@ -426,9 +445,9 @@ mod tests {
     #[test]
     fn mdlp_cuts_where_classes_change_and_nowhere_else() {
         let values: Vec<f64> = (0..90).map(f64::from).collect();
-        assert_eq!(ordered(&values).mdlp(3, |row| row as u32 / 30, |_| 1.0), [29, 59]);
-        assert_eq!(ordered(&values).mdlp(2, |row| row as u32 % 2, |_| 1.0), [] as [u32; 0]);
-        assert_eq!(ordered(&[]).mdlp(2, |_| 0, |_| 1.0), [] as [u32; 0]);
+        assert_eq!(mdlp(&ordered(&values), 3, |row| row as u32 / 30), [29, 59]);
+        assert_eq!(mdlp(&ordered(&values), 2, |row| row as u32 % 2), [] as [u32; 0]);
+        assert_eq!(mdlp(&ordered(&[]), 2, |_| 0), [] as [u32; 0]);
     }
 
     proptest! {

@@ -103,6 +103,9 @@ impl Part {
     }
 }
 
+/// Less memory than this is not asked for anew at each split.
+const ASKED: u64 = 1 << 16;
+
 /// Sends cases down splits; with room for the work, kept between sets.
 #[derive(Debug, Default)]
 pub(crate) struct Splitter {
@@ -143,6 +146,11 @@ impl Splitter {
         wanted: impl Fn(&Part) -> bool,
     ) -> Result<SmallVec<[Part; 2]>, Stop> {
         let (n_branches, k) = (cut.n_branches(), table.n_classes);
+        // Class masses, here and in the parts.
+        let _masses = match n_branches.saturating_mul(20 * k) as u64 {
+            0..ASKED => None,
+            bytes => Some(ticker.budget().reserve(bytes)?),
+        };
         self.mark(set, table, (column, cut));
         let is_dealt = n_branches == 2 && self.deal_in_two(set, table);
         if !is_dealt {
@@ -150,9 +158,10 @@ impl Splitter {
         }
         let missing = self.rows[n_branches].all as usize;
         // What the parts of cases take, at most.
-        if (missing.saturating_mul(8 * n_branches)) as u64 > ticker.memory_limit() {
-            return Err(Stop::Memory);
-        }
+        let _held = match missing.saturating_mul(16 * n_branches) as u64 {
+            0..ASKED => None,
+            bytes => Some(ticker.budget().reserve(bytes)?),
+        };
         let mut shares = Shares::default();
         if missing > 0 {
             ticker.tick(missing * n_branches)?;

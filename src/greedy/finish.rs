@@ -3,10 +3,10 @@
 use super::growth::{Grown, GrownSplit};
 use super::split::Cut;
 use super::table::{Coded, Listed, Table};
-use super::weigh::weighed;
+use super::weigh::class_masses;
 use super::{Missing, Params};
 use crate::criterion::Costs;
-use crate::data::{Dataset, Target};
+use crate::data::Dataset;
 use crate::error::Result;
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
@@ -38,11 +38,7 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
 
 /// The tree of one leaf, for a table that there was no time to code.
 pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
-    let (data, _, units) = weighed(data, params)?;
-    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
-    if let Target::Classes(classes) = data.target() {
-        classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&data, row));
-    }
+    let (masses, units) = class_masses(data, params)?;
     let label = costs.leaf(&masses).1;
     let masses = masses.into_iter().map(|mass| units.value(mass)).collect();
     let leaf = Node::Leaf(Leaf::Class { label, masses, empty: false });
@@ -73,9 +69,10 @@ pub(crate) fn mass_value(table: &Table, mass: u64, whole: bool) -> f64 {
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
 pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
     let value = |mass: u64, whole: bool| mass_value(table, mass, whole);
-    let masses = |node: &Grown| -> Box<[f64]> { node.masses.iter().map(|&mass| value(mass, node.whole)).collect() };
     let leaf = |node: &Grown, empty: bool| {
-        Node::Leaf(Leaf::Class { label: costs.leaf(&node.masses).1, masses: masses(node), empty })
+        let all = node.masses.all();
+        let masses = all.iter().map(|&mass| value(mass, node.whole)).collect();
+        Node::Leaf(Leaf::Class { label: costs.leaf(&all).1, masses, empty })
     };
     let by_imputation = matches!(params.missing, Missing::Mean | Missing::ClassMean);
     let mut nodes: Vec<Node> = Vec::new();
@@ -100,7 +97,7 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         let mass = |branch: &Option<u32>| {
             branch.map_or(0.0, |branch| {
                 let child = &grown[(split.first + branch) as usize];
-                value(child.masses.iter().sum(), child.whole)
+                value(child.masses.total(), child.whole)
             })
         };
         let mut made = Split {

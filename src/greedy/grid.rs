@@ -36,10 +36,20 @@ impl Span {
 }
 
 impl Grid {
-    /// Complexity: O(cases x narrow columns).
-    pub fn new(columns: &[Coded], n_cases: usize) -> Self {
+    /// No column is narrow: where there is no memory for them.
+    pub fn none(columns: &[Coded]) -> Self {
+        Grid { spans: vec![None; columns.len()], lines: Lines::new(0, 0) }
+    }
+
+    /// How many bytes it takes.
+    pub fn bytes(columns: &[Coded], n_cases: usize) -> u64 {
+        let n_narrow = Self::spans(columns).iter().flatten().count();
+        (n_cases * n_narrow.next_multiple_of(8)) as u64
+    }
+
+    fn spans(columns: &[Coded]) -> Vec<Option<Span>> {
         let (mut start, mut n_narrow) = (0, 0);
-        let spans: Vec<Option<Span>> = columns
+        columns
             .iter()
             .map(|coded| {
                 let n_codes = coded.n_codes as usize;
@@ -50,7 +60,13 @@ impl Grid {
                     span
                 })
             })
-            .collect();
+            .collect()
+    }
+
+    /// Complexity: O(cases x narrow columns).
+    pub fn new(columns: &[Coded], n_cases: usize) -> Self {
+        let spans = Self::spans(columns);
+        let n_narrow = spans.iter().flatten().count();
         let mut lines = Lines::new(n_cases, n_narrow);
         for (coded, span) in columns.iter().zip(&spans) {
             if let Some(Span { index, .. }) = *span {

@@ -6,7 +6,7 @@
 mod choose;
 
 use std::collections::BinaryHeap;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
 use rayon::Scope;
@@ -16,13 +16,15 @@ use smallvec::SmallVec;
 use super::Params;
 use super::cases::{CaseSet, Part, Splitter};
 use super::cells::Cells;
+use super::chain::{Chain, Chains, Ended, Left, Links};
 use super::orders::{self, Entry, Layout};
 use super::rough::Rough;
 use super::rules::WithRules;
 use super::split::{Cut, Rule, Sides};
-use super::table::{Coded, Table};
+use super::sums::ClassSums;
+use super::table::Table;
 use crate::bits;
-use crate::budget::{Budget, Stop, Ticker};
+use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::criterion::{Exact, Impurity, Side};
 use crate::threads::lock;
 
@@ -39,7 +41,7 @@ const COUNTED: usize = 8;
 #[derive(Debug, Clone)]
 pub(crate) struct Grown {
     /// Mass per class, in units, or in those of fractions.
-    pub masses: Vec<u64>,
+    pub masses: ClassSums,
     pub whole: bool,
     pub split: Option<GrownSplit>,
 }
@@ -61,6 +63,9 @@ pub(crate) struct Growth<'t> {
     budget: &'t Budget,
     threads: usize,
     max_leaves: Option<u64>,
+    chains: Chains,
+    /// Whether the table keeps its sorted columns for other trees.
+    keeps: bool,
 }
 
 /// What all workers of a growth share.
@@ -71,12 +76,11 @@ struct Grower<'t, I> {
     layout: Layout,
     budget: &'t Budget,
     threads: usize,
+    chains: Chains,
     next: AtomicU32,
-    /// About the bytes of all nodes.
-    bytes: AtomicU64,
     /// Why growth had to stop.
     stop: OnceLock<Stop>,
-    rooms: Mutex<Vec<Room>>,
+    rooms: Mutex<Vec<Room<'t>>>,
 }
 
 /// A node to be grown.
@@ -95,11 +99,16 @@ struct Task<'t> {
     /// Other columns, and the cases, which only they need.
     others: Vec<u32>,
     set: CaseSet,
+    /// All columns instead, at a node of a chain.
+    chain: Option<Box<Chain<'t>>>,
+    links: Links,
+    /// The memory of the cases and the masses, where that is much.
+    held: Option<Reserved<'t>>,
 }
 
 /// Room for the work on a node, and the nodes that were grown in it.
 #[derive(Default)]
-struct Room {
+struct Room<'t> {
     cells: Cells,
     rough: Rough,
     sides: Sides,
@@ -108,18 +117,98 @@ struct Room {
     branches: Vec<u32>,
     splitter: Splitter,
     grown: Vec<(u32, Grown)>,
+    /// Memory for what was grown, and how much of it is left.
+    held: Vec<Reserved<'t>>,
+    left: u64,
+}
+
+/// Memory for nodes is asked for in pieces of this size, where there is as much.
+const PIECE: u64 = 1 << 16;
+/// The bytes of a node, grown and finished, apart from its class masses.
+const NODE_BYTES: u64 = 500;
+
+impl<'t> Room<'t> {
+    /// Charges what is about to be grown.
+    fn charge(&mut self, budget: &'t Budget, bytes: u64) -> Result<(), Stop> {
+        if bytes > self.left {
+            let more = bytes - self.left;
+            let piece = budget.reserve(more.max(PIECE)).or_else(|_| budget.reserve(more))?;
+            self.left += piece.bytes();
+            self.held.push(piece);
+        }
+        self.left -= bytes;
+        Ok(())
+    }
 }
 
 impl<'t> Growth<'t> {
     /// Over all columns.
     pub fn new(table: &'t Table, params: &Params, budget: &'t Budget, threads: usize) -> Self {
         let columns = (0..table.columns.len()).collect();
-        Growth { table, columns, budget, threads, max_leaves: params.max_leaves }
+        Growth {
+            table,
+            columns,
+            budget,
+            threads,
+            max_leaves: params.max_leaves,
+            chains: Chains::default(),
+            keeps: false,
+        }
     }
 
-    /// Over these columns alone.
+    /// With chains that begin and end elsewhere.
+    #[cfg(test)]
+    pub fn with_chains(self, chains: Chains) -> Self {
+        Growth { chains, ..self }
+    }
+
+    /// Over these columns alone, and not for the last time.
     pub fn over(self, columns: Vec<usize>) -> Self {
-        Growth { columns, ..self }
+        Growth { columns, keeps: true, ..self }
+    }
+}
+
+impl<'t> Growth<'t> {
+    /// Whether a column is kept sorted: not one of so few values that counting beats that at large nodes.
+    fn is_sorted(&self, column: usize, layout: Layout) -> bool {
+        let coded = &self.table.columns[column];
+        let is_counted = coded.n_codes as usize * self.table.n_classes * COUNTED <= self.table.n_cases;
+        coded.ordered && coded.is_complete && layout.fits(coded.n_codes) && !is_counted
+    }
+
+    /// Memory for sorted columns, for codes of the others, for the cases of the root, and for rooms; and whether there is
+    /// enough for a room per thread. Columns that there is no memory for in order are among the others.
+    fn reserve(&self, sorted: &mut Vec<usize>, others: &mut Vec<usize>) -> Result<(Reserved<'t>, bool), Stop> {
+        let (table, n) = (self.table, self.table.n_cases as u64);
+        if !self.keeps && others.iter().any(|&column| !table.columns[column].is_complete) {
+            table.plan_grid(self.budget);
+        }
+        let is_wide = u32::try_from(table.total).is_err();
+        // Room for cuts and for parting; for cells and cases where they are counted or dealt.
+        let room_for = |others: usize| n * (if is_wide { 60 } else { 40 } + if others > 0 { 80 } else { 0 });
+        let codes = |others: &[usize]| {
+            4 * n * others.iter().filter(|&&column| !table.columns[column].has_codes()).count() as u64
+        };
+        let mut held = self.budget.reserve(4 * n + room_for(others.len()) + codes(others))?;
+        let n_sorted = sorted.iter().take_while(|_| held.grow(8 * n).is_ok()).count();
+        if n_sorted < sorted.len() {
+            others.extend(sorted.drain(n_sorted..));
+            others.sort_unstable();
+            let all = |others: &[usize], n_sorted: usize| {
+                4 * n + room_for(others.len()) + codes(others) + 8 * n * n_sorted as u64
+            };
+            while held.resize(all(others, sorted.len())).is_err() {
+                others.push(sorted.pop().ok_or(Stop::Memory)?);
+                others.sort_unstable();
+            }
+        }
+        let more = room_for(others.len()) * (self.threads as u64 - 1);
+        let is_parallel = held.grow(more).is_ok();
+        // The table keeps codes.
+        let of_codes = codes(others);
+        held.resize(held.bytes() - of_codes)?;
+        self.budget.reserve(of_codes)?.keep();
+        Ok((held, is_parallel))
     }
 }
 
@@ -127,36 +216,50 @@ impl WithRules for Growth<'_> {
     type Outcome = (Vec<Grown>, Option<Stop>);
 
     fn run<I: Impurity + Send + 'static>(self, rules: [Rule<I>; 2]) -> Self::Outcome {
-        let Growth { table, columns, budget, threads, max_leaves } = self;
-        let grower = Grower {
-            table,
-            rules,
-            layout: Layout::new(table.n_classes),
-            budget,
-            threads,
-            next: AtomicU32::new(1),
-            bytes: AtomicU64::new(0),
-            stop: OnceLock::new(),
-            rooms: Mutex::default(),
+        let n = self.table.n_cases;
+        let layout = Layout::new(self.table.n_classes);
+        let is_sorted = |column: &usize| self.is_sorted(*column, layout);
+        let (mut sorted, mut others): (Vec<usize>, Vec<usize>) =
+            self.columns.iter().partition(|column| is_sorted(column));
+        let held = self.reserve(&mut sorted, &mut others);
+        let Growth { table, budget, max_leaves, chains, .. } = self;
+        let stop = OnceLock::new();
+        let threads = match &held {
+            Ok((_, is_parallel)) => {
+                if *is_parallel {
+                    self.threads
+                } else {
+                    1
+                }
+            }
+            Err(no_memory) => {
+                let _ = stop.set(*no_memory);
+                sorted.clear();
+                1
+            }
         };
-        grower.grow(columns, max_leaves)
+        let entries = |&column: &usize| {
+            let keeps = self.keeps && budget.reserve(8 * n as u64).map(Reserved::keep).is_ok();
+            (column as u32, table.columns[column].entries_for(layout, &table.classes, keeps))
+        };
+        let mut orders: Vec<(u32, Vec<Entry>)> = match threads > 1 {
+            true => sorted.par_iter().map(entries).collect(),
+            false => sorted.iter().map(entries).collect(),
+        };
+        let (next, rooms) = (AtomicU32::new(1), Mutex::default());
+        let grower = Grower { table, rules, layout, budget, threads, chains, next, stop, rooms };
+        grower.grow(&mut orders, others, max_leaves)
     }
 }
 
 impl<'t, I: Impurity> Grower<'t, I> {
     /// Grows the whole tree; node 0 is the root. With a limit on leaves the split of greatest gain comes first.
-    pub fn grow(&self, columns: Vec<usize>, max_leaves: Option<u64>) -> (Vec<Grown>, Option<Stop>) {
-        let is_sorted = |column: &usize| {
-            let coded = &self.table.columns[*column];
-            coded.ordered && coded.is_complete && self.layout.fits(coded.n_codes) && !self.is_counted(coded)
-        };
-        let (sorted, others): (Vec<usize>, Vec<usize>) = columns.into_iter().partition(is_sorted);
-        let of_table = |column: usize| self.table.columns[column].entries(self.layout, &self.table.classes).to_vec();
-        let entries = |&column: &usize| (column as u32, of_table(column));
-        let mut orders: Vec<(u32, Vec<Entry>)> = match self.threads > 1 {
-            true => sorted.par_iter().map(entries).collect(),
-            false => sorted.iter().map(entries).collect(),
-        };
+    pub fn grow(
+        &self,
+        orders: &'t mut [(u32, Vec<Entry>)],
+        others: Vec<usize>,
+        max_leaves: Option<u64>,
+    ) -> (Vec<Grown>, Option<Stop>) {
         let set = CaseSet::all(self.table);
         let (masses, count) = set.masses(self.table);
         let root = Task {
@@ -169,9 +272,14 @@ impl<'t, I: Impurity> Grower<'t, I> {
             orders: orders.iter_mut().map(|(column, entries)| (*column, &mut entries[..])).collect(),
             others: others.into_iter().map(|column| column as u32).collect(),
             set,
+            chain: None,
+            links: Links::none(),
+            held: None,
         };
         match max_leaves {
-            _ if self.is_leaf(&root) => self.give_back(Room { grown: vec![(0, root.leaf())], ..Room::default() }),
+            _ if self.is_leaf(&root) || self.has_stopped() => {
+                self.give_back(Room { grown: vec![(0, root.leaf())], ..Room::default() })
+            }
             Some(most) => self.by_gain(root, most),
             None if self.threads > 1 => rayon::scope(|scope| self.run(Some(scope), root)),
             None => self.run(None, root),
@@ -244,20 +352,15 @@ impl<'t, I: Impurity> Grower<'t, I> {
         self.give_back(room);
     }
 
-    /// Whether a column has so few values that counting beats a sorted column at large nodes.
-    fn is_counted(&self, coded: &Coded) -> bool {
-        coded.n_codes as usize * self.table.n_classes * COUNTED <= self.table.n_cases
-    }
-
     fn rule(&self, task: &Task) -> &Rule<I> {
         &self.rules[usize::from(!task.whole)]
     }
 
-    fn room(&self) -> Room {
+    fn room(&self) -> Room<'t> {
         lock(&self.rooms).pop().unwrap_or_default()
     }
 
-    fn give_back(&self, room: Room) {
+    fn give_back(&self, room: Room<'t>) {
         lock(&self.rooms).push(room);
     }
 
@@ -279,7 +382,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     /// Does work in a room of its own.
-    fn lend<T>(&self, work: impl FnOnce(&mut Room) -> T) -> T {
+    fn lend<T>(&self, work: impl FnOnce(&mut Room<'t>) -> T) -> T {
         let mut room = self.room();
         let done = work(&mut room);
         self.give_back(room);
@@ -287,11 +390,28 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     /// Splits a node, and gives those of its branches that may be split in turn, in order.
-    fn split(&self, mut task: Task<'t>, column: u32, cut: Cut, room: &mut Room, ticker: &mut Ticker) -> Vec<Task<'t>> {
+    fn split(
+        &self,
+        mut task: Task<'t>,
+        column: u32,
+        cut: Cut,
+        room: &mut Room<'t>,
+        ticker: &mut Ticker,
+    ) -> Vec<Task<'t>> {
         // As grown, and as finished: class masses and the rest.
-        let bytes = self.table.columns[column as usize].n_branches(&cut) * (16 * self.table.n_classes as u64 + 200);
-        if self.bytes.fetch_add(bytes, Relaxed) + bytes > self.budget.memory_limit() {
-            let _ = self.stop.set(Stop::Memory);
+        let k = self.table.n_classes;
+        let bytes = NODE_BYTES + 8 * k as u64 + ClassSums::bytes(k, task.rows);
+        let n_branches = self.table.columns[column as usize].n_branches(&cut);
+        if let Err(stop) = room.charge(self.budget, n_branches.saturating_mul(bytes)) {
+            let _ = self.stop.set(stop);
+            room.grown.push((task.id, task.leaf()));
+            return Vec::new();
+        }
+        if task.chain.is_some() {
+            match self.split_chain(task, column, cut.clone(), room) {
+                Ok(children) => return children,
+                Err(back) => task = back,
+            }
         }
         let winner = task.orders.iter().position(|(live, _)| *live == column);
         let mut own = false;
@@ -326,19 +446,87 @@ impl<'t, I: Impurity> Grower<'t, I> {
             self.part_orders(task.orders, winner, &mut branches, parallel, room);
         }
         let split = GrownSplit { column, cut, first, own };
-        room.grown.push((task.id, Grown { masses: task.side.masses, whole: task.whole, split: Some(split) }));
+        let masses = task.side.masses.into();
+        room.grown.push((task.id, Grown { masses, whole: task.whole, split: Some(split) }));
+        self.children(branches, room)
+    }
+
+    /// The branches that may be split in turn; others are leaves.
+    fn children(&self, branches: Vec<Task<'t>>, room: &mut Room<'t>) -> Vec<Task<'t>> {
         let mut children = Vec::with_capacity(branches.len());
-        for branch in branches {
-            match is_leaf(&branch) {
-                true => room.grown.push((branch.id, branch.leaf())),
-                false => children.push(branch),
+        for mut branch in branches {
+            let bytes = branch.set.bytes() + 8 * branch.side.masses.len();
+            if self.is_leaf(&branch) || !self.holds(&mut branch.held, bytes) {
+                room.grown.push((branch.id, branch.leaf()));
+            } else {
+                children.push(branch);
             }
         }
         children
     }
 
+    /// Charges what a node holds until it is grown, where that is much.
+    fn holds(&self, held: &mut Option<Reserved<'t>>, bytes: usize) -> bool {
+        if bytes < PIECE as usize / 4 {
+            return true;
+        }
+        match self.budget.reserve(bytes as u64) {
+            Ok(reserved) => *held = Some(reserved),
+            Err(stop) => {
+                let _ = self.stop.set(stop);
+            }
+        }
+        held.is_some()
+    }
+
+    /// [`Grower::split`] at a node of a chain; gives the node back, with columns of its own, where the chain ends with it.
+    fn split_chain(
+        &self,
+        mut task: Task<'t>,
+        column: u32,
+        cut: Cut,
+        room: &mut Room<'t>,
+    ) -> Result<Vec<Task<'t>>, Task<'t>> {
+        let Some(mut chain) = task.chain.take() else { return Err(task) };
+        let own = chain.has_own(self.table, column);
+        let (others, left) = (chain.others(), chain.part(self.table, (column, &cut), task.count));
+        let Some(Left { cases, branch }) = left else {
+            self.end_chain(&mut task, *chain);
+            return Err(task);
+        };
+        let set = CaseSet::whole(cases);
+        let (masses, count) = set.masses(self.table);
+        let rest = task.side.masses.iter().zip(&masses).map(|(all, part)| all - part).collect();
+        let rows = set.cases().len();
+        let mut small = self.branch(&task, true, masses.into_vec(), count, rows);
+        let mut large = self.branch(&task, true, rest, task.count - count, task.rows - rows);
+        if !self.is_leaf(&small) {
+            (small.set, small.others) = (set, others);
+        }
+        if !self.is_leaf(&large) {
+            match chain.is_short() {
+                true => self.end_chain(&mut large, *chain),
+                false => large.chain = Some(chain),
+            }
+        }
+        let mut branches = if branch == 0 { vec![small, large] } else { vec![large, small] };
+        let first = self.next.fetch_add(2, Relaxed);
+        for (id, branch) in (first..).zip(&mut branches) {
+            branch.id = id;
+        }
+        let split = GrownSplit { column, cut, first, own };
+        room.grown.push((task.id, Grown { masses: task.side.masses.into(), whole: true, split: Some(split) }));
+        Ok(self.children(branches, room))
+    }
+
+    /// Gives a node its columns back.
+    fn end_chain(&self, task: &mut Task<'t>, chain: Chain<'t>) {
+        let Ended { orders, others, set } = chain.end();
+        (task.orders, task.others, task.set, task.links) = (orders, others, set, Links::none());
+    }
+
     /// The branches of a cut of a sorted column, which marks the cases that go right.
-    fn branches_of_order(&self, task: &Task<'t>, winner: usize, below: u32, room: &mut Room) -> [Task<'t>; 2] {
+    fn branches_of_order(&self, task: &Task<'t>, winner: usize, below: u32, room: &mut Room<'t>) -> [Task<'t>; 2] {
         let entries = &*task.orders[winner].1;
         let (left, right) = entries.split_at(entries.partition_point(|&entry| self.layout.code(entry) <= below));
         room.goes_right.resize(bits::words(self.table.n_cases), 0);
@@ -371,7 +559,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         task: &Task<'t>,
         column: u32,
         cut: &Cut,
-        room: &mut Room,
+        room: &mut Room<'t>,
         ticker: &mut Ticker,
     ) -> Result<Vec<Task<'t>>, Stop> {
         let parts = room.splitter.split(&task.set, self.table, (column as usize, cut), ticker, |_| true)?;
@@ -405,6 +593,9 @@ impl<'t, I: Impurity> Grower<'t, I> {
             orders: Vec::new(),
             others: Vec::new(),
             set: CaseSet::default(),
+            chain: None,
+            links: task.links.of_branch(self.chains, rows, task.rows),
+            held: None,
         }
     }
 
@@ -415,7 +606,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         winner: Option<usize>,
         branches: &mut [Task<'t>],
         parallel: bool,
-        room: &mut Room,
+        room: &mut Room<'t>,
     ) {
         let lengths: Vec<usize> = branches.iter().map(|branch| branch.rows).collect();
         let (goes_right, branch_of) = (&room.goes_right, &room.branches);
@@ -453,7 +644,7 @@ impl Task<'_> {
     }
 
     fn leaf(self) -> Grown {
-        Grown { masses: self.side.masses, whole: self.whole, split: None }
+        Grown { masses: self.side.masses.into(), whole: self.whole, split: None }
     }
 }
 

@@ -32,11 +32,13 @@
 //! worth it, with `grid`, the codes of narrow columns case by case, and `few`, small sets in order. `cases`: the cases of
 //! a node and their way down. `ranking`, `ranks`: the columns of a case set in the order of their splits, for searches over
 //! many trees.
-//! `orders`: sorted columns that are split along with the node. `growth`: one tree, with threads. `finish`: masses and
+//! `orders`: sorted columns that are split along with the node. `chain`: columns of nodes that lose a few cases at each
+//! split. `growth`: one tree, with threads. `finish`: masses and
 //! labels. docs/greedy.md tells the whole in words.
 
 pub(crate) mod cases;
 pub(crate) mod cells;
+mod chain;
 mod few;
 pub(crate) mod finish;
 pub(crate) mod grid;
@@ -50,6 +52,7 @@ pub(crate) mod ranks;
 mod rough;
 pub(crate) mod rules;
 pub(crate) mod split;
+pub(crate) mod sums;
 pub(crate) mod table;
 pub(crate) mod weigh;
 
@@ -226,8 +229,7 @@ impl Checked {
 pub struct Outcome {
     /// The tree.
     pub tree: Tree,
-    /// `complete`, or the limit that struck: nodes that were to be split then are leaves. Nodes have room for a mass per
-    /// class; when they take more than [`Limits::memory`] allows, that too is a limit.
+    /// `complete`, or the limit that struck: nodes that were to be split then are leaves.
     pub status: Status,
     /// Seconds of wall clock.
     pub seconds: f64,
@@ -248,6 +250,13 @@ pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outc
     threads::with_pool(threads, |threads| {
         let table = match Table::new(data, params, budget, threads > 1)? {
             Ok(table) => table,
+            Err(stop) => {
+                let tree = finish::single_leaf(data, params, &costs)?;
+                return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });
+            }
+        };
+        let _rules = match budget.reserve(rules::bytes(&table, params)) {
+            Ok(held) => held,
             Err(stop) => {
                 let tree = finish::single_leaf(data, params, &costs)?;
                 return Ok(Outcome { tree, status: stop.into(), seconds: budget.seconds() });

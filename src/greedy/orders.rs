@@ -64,6 +64,11 @@ impl Layout {
         Cell { code: self.code(entry), class: self.class(entry), mass: 1, count: 1 }
     }
 
+    /// Whether two entries have different codes.
+    pub fn differ(self, a: Entry, b: Entry) -> bool {
+        self.code(a) != self.code(b)
+    }
+
     /// Whether all entries have one code.
     pub fn is_constant(self, entries: &[Entry]) -> bool {
         match (entries.first(), entries.last()) {

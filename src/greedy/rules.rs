@@ -18,6 +18,16 @@ pub(crate) trait WithRules {
 /// it rounds as its repetitions do.
 const TABULATED_PER_CASE: u64 = 16;
 
+/// The bytes of what [`with_rules`] makes: the table of logarithms, or costs for either rule.
+pub(crate) fn bytes(table: &Table, params: &Params) -> u64 {
+    match params.criterion {
+        Criterion::InformationGain | Criterion::GainRatio => {
+            Entropy::bytes(table.total, table.count.saturating_mul(TABULATED_PER_CASE))
+        }
+        _ => params.costs.as_ref().map_or(0, |costs| 16 * (costs.len() * costs.len()) as u64),
+    }
+}
+
 /// Chooses the impurity.
 pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
     let most = [table.total, table.total << table.digits];
@@ -33,16 +43,6 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
         (Criterion::Gini, false) => work.run(rules(table, params, most.map(Gini::new))),
         (Criterion::Gini, true) => work.run(rules(table, params, most.map(|most| CostGini::new(costs.clone(), most)))),
         (Criterion::Error, _) => work.run(rules(table, params, most.map(|most| LeafCost::new(costs.clone(), most)))),
-    }
-}
-
-/// Bytes of what [`with_rules`] makes beside its work.
-pub(crate) fn bytes(table: &Table, params: &Params) -> u64 {
-    match params.criterion {
-        Criterion::InformationGain | Criterion::GainRatio => {
-            Entropy::bytes(table.total, table.count.saturating_mul(TABULATED_PER_CASE))
-        }
-        _ => 0,
     }
 }
 

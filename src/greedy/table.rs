@@ -4,13 +4,14 @@ use std::cmp::Reverse;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use super::cases::CaseSet;
 use super::grid::Grid;
 use super::orders::{Entry, Layout};
 use super::split::Cut;
 use super::weigh::weighed;
-use super::{Missing, Params, mean};
+use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
@@ -77,6 +78,11 @@ impl Coded {
         }
     }
 
+    /// Whether [`Coded::codes`] are at hand, and need not be made first.
+    pub fn has_codes(&self) -> bool {
+        matches!(self.values, Values::Nominal(_)) && self.own.is_none() || self.codes.get().is_some()
+    }
+
     /// The cases with a value, in its order, and their codes; a missing value that counts as one is not among them.
     /// Panics on a nominal column.
     pub fn in_order(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
@@ -89,6 +95,14 @@ impl Coded {
     pub fn entries(&self, layout: Layout, classes: &[u32]) -> &[Entry] {
         let entry = |(case, code): (u32, u32)| layout.entry(code, classes[case as usize], case);
         self.entries.get_or_init(|| self.in_order().map(entry).collect())
+    }
+
+    /// [`Coded::entries`] to be changed; kept too for others to come, if that is asked for.
+    pub fn entries_for(&self, layout: Layout, classes: &[u32], keeps: bool) -> Vec<Entry> {
+        match keeps || self.entries.get().is_some() {
+            true => self.entries(layout, classes).to_vec(),
+            false => self.in_order().map(|(case, code)| layout.entry(code, classes[case as usize], case)).collect(),
+        }
     }
 
     /// Whether some of the cases have a missing value that counts as one.
@@ -169,6 +183,9 @@ impl Table {
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
+        if let Err(stop) = reserve_rows(data, params, budget) {
+            return Ok(Err(stop));
+        }
         let (cases, present, units) = weighed(data, params)?;
         (0..data.columns().len()).try_for_each(|index| data.check_learnable(index, &present))?;
         let counts = || (0..cases.n_rows()).map(|row| cases.count(row)).collect::<Vec<_>>();
@@ -216,6 +233,16 @@ impl Table {
         self.grid.get_or_init(|| Grid::new(&self.columns, self.n_cases))
     }
 
+    /// Asks for the memory of [`Table::grid`], of which it makes none if there is not enough.
+    pub fn plan_grid(&self, budget: &Budget) {
+        if self.grid.get().is_none() {
+            match budget.reserve(Grid::bytes(&self.columns, self.n_cases)) {
+                Ok(held) => held.keep(),
+                Err(_) => drop(self.grid.set(Grid::none(&self.columns))),
+            }
+        }
+    }
+
     /// [`Table::grid`], if it was made.
     pub fn made_grid(&self) -> Option<&Grid> {
         self.grid.get()
@@ -240,6 +267,26 @@ impl Table {
     }
 }
 
+/// Memory for what a table has of each row, and for a copy of the rows to learn from where some may be absent; until the
+/// run ends.
+fn reserve_rows(data: &Dataset, params: &Params, budget: &Budget) -> std::result::Result<(), Stop> {
+    let of_cell = |column: &Arc<Column>| match &**column {
+        Column::Floats(_) => 8,
+        Column::Integers { missing, .. } => 8 + u64::from(missing.is_some()),
+        Column::Levels { .. } => 4,
+    };
+    let is_weighed = data.counts().is_some() || data.weights().is_some() || params.class_weight != ClassWeight::Equal;
+    let mut of_row = 9;
+    if is_weighed {
+        of_row += 40;
+    }
+    if is_weighed || params.missing == Missing::Drop {
+        of_row += 12 + data.columns().iter().map(of_cell).sum::<u64>();
+    }
+    budget.reserve(of_row * data.n_rows() as u64)?.keep();
+    Ok(())
+}
+
 /// Imputes and codes one column of a table without absent rows.
 fn code(
     cases: &Dataset,
@@ -252,18 +299,30 @@ fn code(
     let (kind, column) = (&cases.schema().features[index].kind, &cases.columns()[index]);
     let ticker = &mut Ticker::new(budget);
     ticker.tick(4 * column.len())?;
+    let n = column.len() as u64;
+    if !matches!(kind, Kind::Nominal(_)) {
+        budget.reserve(Ordered::BYTES * n)?.keep();
+    }
     let is_missing = column.n_missing() > 0;
     let mut column = column.clone();
     let mut imputed = None;
     if is_missing && matches!(missing, Missing::Mean | Missing::ClassMean) {
-        imputed = usual(kind, &column, mass, |_| true);
+        // The filled column, and its cases by class.
+        budget.reserve(16 * n)?.keep();
+        imputed = usual(kind, &column, mass, &mut (0..column.len()));
+        ticker.tick(10 * column.len())?;
         if let Some(overall) = imputed {
-            let by_class: Vec<Value> = match missing {
-                Missing::Mean => vec![overall; n_classes],
-                _ => (0..n_classes as u32)
-                    .map(|class| usual(kind, &column, mass, |case| classes[case] == class).unwrap_or(overall))
-                    .collect(),
-            };
+            let mut by_class: Vec<Value> = vec![overall; n_classes];
+            if missing == Missing::ClassMean {
+                let mut cases: Vec<u32> = (0..column.len() as u32).collect();
+                cases.sort_by_key(|&case| classes[case as usize]);
+                for of_class in cases.chunk_by(|&a, &b| classes[a as usize] == classes[b as usize]) {
+                    let class = classes[of_class[0] as usize] as usize;
+                    let mean = usual(kind, &column, mass, &mut of_class.iter().map(|&case| case as usize));
+                    by_class[class] = mean.unwrap_or(overall);
+                    ticker.tick(4000 + 10 * of_class.len())?;
+                }
+            }
             column = Arc::new(filled(&column, |case| by_class[classes[case] as usize]));
         }
     }
@@ -297,8 +356,13 @@ fn code(
 
 /// The mean of a column over some cases, by mass, or its level of greatest mass, ties to the first; `None` without a
 /// value. Means of integers and dates are rounded, since their thresholds are whole.
-fn usual(kind: &Kind, column: &Column, mass: &dyn Fn(usize) -> u64, of: impl Fn(usize) -> bool) -> Option<Value> {
-    let known = (0..column.len()).filter(|&case| of(case)).map(|case| (column.value(case, MISSING), mass(case)));
+fn usual(
+    kind: &Kind,
+    column: &Column,
+    mass: &dyn Fn(usize) -> u64,
+    cases: &mut dyn Iterator<Item = usize>,
+) -> Option<Value> {
+    let known = cases.map(|case| (column.value(case, MISSING), mass(case)));
     match kind {
         Kind::Continuous(Number::Float) => {
             let float = |(value, mass)| if let Value::Float(x) = value { Some((x, mass)) } else { None };
@@ -308,14 +372,15 @@ fn usual(kind: &Kind, column: &Column, mass: &dyn Fn(usize) -> u64, of: impl Fn(
             let integer = |(value, mass)| if let Value::Integer(x) = value { Some((x, mass)) } else { None };
             mean::of_integers(known.filter_map(integer)).map(Value::Integer)
         }
-        Kind::Nominal(levels) | Kind::Ordinal(levels) => {
-            let mut masses = vec![0; levels.len()];
+        Kind::Nominal(_) | Kind::Ordinal(_) => {
+            // Of the levels that came alone: there may be many more.
+            let mut masses: FxHashMap<u32, u64> = FxHashMap::default();
             for (value, mass) in known {
                 if let Value::Level(level) = value {
-                    masses[level as usize] += mass;
+                    *masses.entry(level).or_default() += mass;
                 }
             }
-            let (most, Reverse(level)) = (0..).zip(masses).map(|(level, mass)| (mass, Reverse(level))).max()?;
+            let (most, Reverse(level)) = masses.into_iter().map(|(level, mass)| (mass, Reverse(level))).max()?;
             (most > 0).then_some(Value::Level(level))
         }
     }

@@ -12,7 +12,7 @@
 use super::{ClassWeight, Missing, Params};
 use crate::bits;
 use crate::data::dataset::MISSING;
-use crate::data::{Dataset, Target, Value};
+use crate::data::{Column, Dataset, Target, Value};
 use crate::error::{Error, Result};
 use crate::objective::{self, ClassScale, Units};
 use crate::scale::{Scale, common_divisor};
@@ -29,6 +29,34 @@ const MOST_FACTOR: f64 = (1u64 << 42) as f64;
 
 /// The rows to learn from, which rows they are, and what they weigh.
 pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
+    let present = learnable(data, params)?;
+    let rows: Vec<usize> = bits::ones(&present).collect();
+    let cases = if rows.len() == data.n_rows() { data.clone() } else { data.take(&rows) };
+    let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out(data, params, &rows))?;
+    Ok((cases, present, units))
+}
+
+/// The mass of each class among the rows to learn from, and the unit of mass; no column is copied.
+pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>, Units)> {
+    let rows: Vec<usize> = bits::ones(&learnable(data, params)?).collect();
+    let cases = data.select(&[])?.take(&rows);
+    let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out(data, params, &rows))?;
+    let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
+    if let Target::Classes(classes) = cases.target() {
+        classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&cases, row));
+    }
+    Ok((masses, units))
+}
+
+/// Whether cases are shared out to branches.
+fn shares_out(data: &Dataset, params: &Params, rows: &[usize]) -> bool {
+    let is_missing = |column: &Column, row: usize| column.value(row, MISSING) == Value::Missing;
+    let has_gaps = |column: &Column| column.n_missing() > 0 && rows.iter().any(|&row| is_missing(column, row));
+    params.missing == Missing::Fractional && data.columns().iter().any(|column| has_gaps(column))
+}
+
+/// The rows that are present, matter, and are not left out for a missing value.
+fn learnable(data: &Dataset, params: &Params) -> Result<Vec<u64>> {
     let mut present = data.cases()?;
     if params.missing == Missing::Drop {
         let all: Vec<usize> = bits::ones(&present).collect();
@@ -59,12 +87,7 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
             return Err(Error::NoCases { reason: "every row left has weight 0" });
         }
     }
-    let rows: Vec<usize> = bits::ones(&present).collect();
-    let cases = if rows.len() == data.n_rows() { data.clone() } else { data.take(&rows) };
-    let shares_out =
-        params.missing == Missing::Fractional && cases.columns().iter().any(|column| column.n_missing() > 0);
-    let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out)?;
-    Ok((cases, present, units))
+    Ok(present)
 }
 
 /// A table without absent rows, about to be weighed.

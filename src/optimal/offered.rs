@@ -5,6 +5,8 @@ use crate::budget::{Budget, Stop};
 use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
 use crate::error::Result;
 use crate::tree::Test;
+#[cfg(feature = "python")]
+use crate::tree::packed::pack;
 
 /// What the choice of an engine depends on.
 struct Size {
@@ -171,6 +173,29 @@ impl Default for Tests {
 }
 
 impl OfferedTests {
+    /// Calls `visit` with each of them, in column-then-cut order.
+    pub fn each(&self, mut visit: impl FnMut(&Test)) {
+        match &self.0 {
+            Tests::Listed(tests) => tests.iter().for_each(visit),
+            Tests::Columns(table) => {
+                let columns = table.columns.iter();
+                columns.for_each(|column| (0..column.n_cuts).for_each(|cut| visit(&column.test(cut).0)));
+            }
+        }
+    }
+
+    /// In few bytes, for [`unpack`](crate::tree::packed::unpack).
+    #[cfg(feature = "python")]
+    pub(crate) fn packed(&self) -> Vec<u8> {
+        match &self.0 {
+            Tests::Listed(tests) => pack(tests.iter().cloned()),
+            Tests::Columns(table) => {
+                let columns = table.columns.iter();
+                pack(columns.flat_map(|column| (0..column.n_cuts).map(|cut| column.test(cut).0)))
+            }
+        }
+    }
+
     /// All of them, in column-then-cut order.
     pub fn list(&self) -> Vec<Test> {
         match &self.0 {

@@ -7,9 +7,10 @@ use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
 use super::run::{OnInterrupt, interruptible};
-use crate::budget::Budget;
-use crate::data::{Binarizer, BinaryTable, Nominal, OwnTests, Thresholds};
-use crate::tree::test_words;
+use crate::budget::{Budget, Ticker};
+use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
+use crate::error::Error;
+use crate::tree::{Test, test_words};
 
 const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("auto", Thresholds::Auto),
@@ -133,10 +134,15 @@ impl PyBinarizer {
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
         let data = &data.0;
         let budget = Budget::unlimited();
-        let work = || BinaryTable::new(data, &self.0, &budget, false);
-        let table = interruptible(py, &budget, None, OnInterrupt::Raise, work)??;
-        let tests = table.map_or_else(|_| Vec::new(), |table| table.tests);
-        Ok(tests.iter().map(|test| test_words(data.schema(), test)).collect())
+        let work = || {
+            let Ok(tests) = list_tests(data, &self.0, &budget)? else { return Ok(Vec::new()) };
+            let mut ticker = Ticker::new(&budget);
+            // An interrupt is raised, whatever was listed until then.
+            let goes_on = |_: &&Test| ticker.tick(500).is_ok();
+            Ok(tests.iter().take_while(goes_on).map(|test| test_words(data.schema(), test)).collect())
+        };
+        let tests: Result<Vec<String>, Error> = interruptible(py, &budget, None, OnInterrupt::Raise, work)?;
+        Ok(tests?)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
 use super::subset_result::reduced;
 use super::tree::PyTree;
 use crate::data::Schema;
 use crate::optimal::{OfferedTests, Outcome, Progress};
+use crate::tree::packed::unpack;
 use crate::tree::{Tree, test_words};
 
 /// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
@@ -127,9 +128,40 @@ pub struct PyOptimalResult {
     stats: BTreeMap<String, u64>,
 }
 
-/// The tests offered: put into words only when asked for, since there may be hundreds of thousands.
+/// The tests offered: put into words only when asked for, since there may be millions.
 enum Tests {
     Offered(OfferedTests, Arc<Schema>),
+    /// As they come from a pickle.
+    Packed(Vec<u8>, Arc<Schema>),
+    /// As they come from one of version 0.1.
+    Words(Vec<String>),
+}
+
+impl Tests {
+    fn words(&self) -> PyResult<Vec<String>> {
+        let mut words = Vec::new();
+        match self {
+            Tests::Offered(tests, schema) => tests.each(|test| words.push(test_words(schema, test))),
+            Tests::Packed(packed, schema) => unpack(packed, schema, |test| words.push(test_words(schema, &test)))?,
+            Tests::Words(all) => words.clone_from(all),
+        }
+        Ok(words)
+    }
+
+    fn packed<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let packed = match self {
+            Tests::Offered(tests, _) => PyBytes::new(py, &tests.packed()),
+            Tests::Packed(packed, _) => PyBytes::new(py, packed),
+            Tests::Words(words) => return Ok(words.clone().into_pyobject(py)?.into_any()),
+        };
+        Ok(packed.into_any())
+    }
+}
+
+/// What a pickle has of the tests.
+#[derive(FromPyObject)]
+pub(super) enum PickledTests<'py> {
+    Packed(Bound<'py, PyBytes>),
     Words(Vec<String>),
 }
 
@@ -160,11 +192,8 @@ impl PyOptimalResult {
         self.tree.clone_ref(py)
     }
     #[getter]
-    fn tests(&self) -> Vec<String> {
-        match &self.tests {
-            Tests::Offered(tests, schema) => tests.list().iter().map(|test| test_words(schema, test)).collect(),
-            Tests::Words(words) => words.clone(),
-        }
+    fn tests(&self) -> PyResult<Vec<String>> {
+        self.tests.words()
     }
     #[getter]
     fn gap(&self) -> f64 {
@@ -182,7 +211,8 @@ impl PyOptimalResult {
         let restore = py.import("lattree._core")?.getattr("_result_from_parts")?;
         let numbers: Numbers = (self.objective, self.lower_bound, self.exact_thresholds, self.resolution, self.seconds);
         let tree = self.tree.get().0.to_json();
-        let parts = (tree, &self.status, numbers, self.tests(), self.trace.clone(), self.stats.clone());
+        let tests = self.tests.packed(py)?;
+        let parts = (tree, &self.status, numbers, tests, self.trace.clone(), self.stats.clone());
         Ok((restore, parts.into_pyobject(py)?))
     }
 }
@@ -194,18 +224,27 @@ pub(super) fn _result_from_parts(
     tree: &str,
     status: String,
     numbers: Numbers,
-    tests: Vec<String>,
+    tests: PickledTests<'_>,
     trace: Vec<(f64, f64, f64)>,
     stats: BTreeMap<String, u64>,
 ) -> PyResult<PyOptimalResult> {
     let (objective, lower_bound, exact_thresholds, resolution, seconds) = numbers;
-    let tree = Py::new(py, PyTree(Tree::from_json(tree)?))?;
+    let tree = Tree::from_json(tree)?;
+    let tests = match tests {
+        PickledTests::Packed(packed) => {
+            let packed = packed.as_bytes();
+            unpack(packed, tree.schema(), |_| ())?;
+            Tests::Packed(packed.to_vec(), tree.schema().clone())
+        }
+        PickledTests::Words(words) => Tests::Words(words),
+    };
+    let tree = Py::new(py, PyTree(tree))?;
     Ok(PyOptimalResult {
         tree,
         objective,
         lower_bound,
         status,
-        tests: Tests::Words(tests),
+        tests,
         exact_thresholds,
         resolution,
         seconds,

@@ -99,6 +99,7 @@ impl Ground {
             Ok(table) => Arc::new(table),
             Err(stop) => return Ok(Err(stop)),
         };
+        table.plan_grid(budget);
         let judge = match (error, judged) {
             (Some(Estimator::Pessimistic), _) => Judge::Pessimistic(Scale::of(table.units.value(table.total))),
             (_, Some(judged)) => {
@@ -359,7 +360,8 @@ impl DistinctTree {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let nodes = self.grown.as_ref().map_or(0, |grown| grown.iter().map(|node| 100 + 8 * node.masses.len()).sum());
-        (size_of::<Self>() + 32 + 8 * self.features.capacity() + nodes) as u64
+        let of_node = |node: &Grown| 100 + node.masses.held();
+        let nodes: u64 = self.grown.as_ref().map_or(0, |grown| grown.iter().map(of_node).sum());
+        (size_of::<Self>() + 32 + 8 * self.features.capacity()) as u64 + nodes
     }
 }

@@ -370,7 +370,7 @@ impl<'g, S: Set> Forest<'g, S> {
     /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
     /// and O(cases x depth) where leaves are shared.
     pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let root = Grown { masses: tree.set.masses.to_vec(), whole: tree.set.whole, split: None };
+        let root = Grown { masses: tree.set.masses.to_vec().into(), whole: tree.set.whole, split: None };
         let mut grown = vec![root];
         let mut splitter = Splitter::default();
         let mut pending = vec![(0, tree)];
@@ -379,7 +379,7 @@ impl<'g, S: Set> Forest<'g, S> {
             let first = grown.len();
             match self.ground.lists {
                 true => grown.extend(tree.children.iter().map(|child| Grown {
-                    masses: child.set.masses.to_vec(),
+                    masses: child.set.masses.to_vec().into(),
                     whole: child.set.whole,
                     split: None,
                 })),
@@ -391,7 +391,7 @@ impl<'g, S: Set> Forest<'g, S> {
                     let parts = splitter.split(&tree.set.cases, &self.ground.table, cut, ticker, |_| false);
                     let parts = parts.expect("without a limit").into_iter();
                     grown.extend(parts.map(|part| Grown {
-                        masses: part.masses.into_vec(),
+                        masses: part.masses.into_vec().into(),
                         whole: part.whole,
                         split: None,
                     }));

@@ -14,6 +14,8 @@ mod canonical;
 mod dot;
 mod json;
 mod outline;
+#[cfg(any(feature = "python", test))]
+pub(crate) mod packed;
 mod predict;
 mod rules;
 #[cfg(test)]

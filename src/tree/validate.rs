@@ -80,6 +80,12 @@ fn check_split(schema: &Schema, split: &Split) -> Check {
     check_masses(&split.masses)
 }
 
+/// Whether a feature of the schema can have the test.
+#[cfg(any(feature = "python", test))]
+pub(super) fn is_test_of(schema: &Schema, test: &Test) -> bool {
+    schema.features.get(test.feature() as usize).is_some_and(|feature| check_test(feature, test).is_ok())
+}
+
 /// The number of branches of a test, if the feature can have it.
 fn check_test(feature: &Feature, test: &Test) -> Check<usize> {
     let levels = feature.kind.levels();

@@ -117,6 +117,7 @@ class TestParameters:
             "costs": [[0.0, 1.0], [2.5, 0.0]],
             "unseen": "error",
             "time_limit": 1.5,
+            "memory_limit": 10**9,
             "threads": 2,
         }
         assert list(given) == list(inspect.signature(GreedyTreeSearch).parameters)

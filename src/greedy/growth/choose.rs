@@ -7,16 +7,20 @@ use super::{Grower, Room, Task};
 use crate::budget::Ticker;
 use crate::criterion::Impurity;
 use crate::criterion::roughly::MARGIN;
+use crate::greedy::chain::{Chain, Links};
 use crate::greedy::orders::Entry;
 use crate::greedy::rough::{Rough, RoughLook};
 use crate::greedy::split::{Found, Known, better};
 
-impl<I: Impurity> Grower<'_, I> {
+impl<'t, I: Impurity> Grower<'t, I> {
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
     /// the node, and so below it, are dropped.
-    pub(super) fn choose(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+    pub(super) fn choose(&self, task: &mut Task<'t>, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
         if self.has_stopped() {
             return None;
+        }
+        if let Some(found) = self.choose_in_chain(task, room, ticker) {
+            return found;
         }
         let rule = self.rule(task);
         let (side, count, set) = (&task.side, task.count, &task.set);
@@ -87,6 +91,32 @@ impl<I: Impurity> Grower<'_, I> {
             varies
         });
         best.filter(|_| !self.has_stopped())
+    }
+
+    /// [`Growth::choose`] at a node of a chain, or one that begins here; `None` at others.
+    fn choose_in_chain(
+        &self,
+        task: &mut Task<'t>,
+        room: &mut Room,
+        ticker: &mut Ticker,
+    ) -> Option<Option<(u32, Found)>> {
+        let rule = self.rule(task);
+        if task.chain.is_none() && task.whole && task.links.make_chain(self.chains, task.rows) {
+            let about = (self.table, self.layout, self.chains);
+            let how = (rule.nominal, rule.shares_order);
+            let others = (&task.others[..], &task.set);
+            let chain = Chain::new(about, how, &mut task.orders, others, task.rows, self.budget);
+            match chain {
+                Some(chain) => (task.chain, task.set) = (Some(Box::new(chain)), Default::default()),
+                None => task.links = Links::refused(),
+            }
+        }
+        let chain = task.chain.as_ref()?;
+        if let Err(stop) = ticker.tick(chain.work()) {
+            let _ = self.stop.set(stop);
+            return Some(None);
+        }
+        Some(chain.choose((self.table, rule), (&task.side, task.count), &mut room.sides))
     }
 
     /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
