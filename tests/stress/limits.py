@@ -145,19 +145,6 @@ def _judge(case: dict[str, Any], told: dict[str, Any], result: dict[str, Any], p
     if "objective" in result and case["missing"] == 0 and case["interrupt"] is None:
         greedy = _live(case, child.beside).get("greedy")
         if greedy is not None:
-                print(
-                    "DBG",
-                    greedy,
-                    case["time_limit"],
-                    case["memory_limit"] / 1e6,
-                    result["status"],
-                    result["objective"],
-                    result["exact"],
-                    case["rows"],
-                    case["columns"],
-                    case["classes"],
-                    case["kind"],
-                )
             _beside_greedy(case, greedy, result)
 
 
