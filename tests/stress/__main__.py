@@ -62,14 +62,18 @@ def main() -> int:
     parser.add_argument("--cases", type=int, help=f"of each part (default: {DEFAULTS})")
     parser.add_argument("--first", type=int, default=0, help="the first number")
     parser.add_argument("--state", type=Path, help="a file that keeps what was done")
+    parser.add_argument("--small", action="store_true", help="small tables and short limits")
     parser.add_argument("--patience", type=float, default=1.0, help="factor for 0.2 s and 0.5 s on a busy machine")
-    parser.add_argument("--replay", metavar="JSON", help="run one case again")
+    parser.add_argument("--replay", metavar="JSON", help="run a case again, or a list of them")
     options = parser.parse_args()
     if options.replay:
-        case = json.loads(options.replay)
-        result = importlib.import_module(case["part"]).run(case, options.patience)
-        print(json.dumps(result, indent=1))
-        return bool(result["problems"])
+        cases = json.loads(options.replay)
+        results = [
+            importlib.import_module(case["part"]).run(case, options.patience)
+            for case in (cases if isinstance(cases, list) else [cases])
+        ]
+        print(json.dumps(results, indent=1))
+        return int(any(result["problems"] for result in results))
     state = State(options.state, options.seed)
     for part in DEFAULTS if options.part == "all" else [options.part]:
         cases = DEFAULTS[part] if options.cases is None else options.cases
@@ -89,7 +93,7 @@ def _cases(part: str, options: argparse.Namespace, cases: int, state: State) -> 
     for number in range(options.first, options.first + cases):
         if number in state.results[part]:
             continue
-        case = module.draw(options.seed, number)
+        case = module.draw(options.seed, number, options.small)
         result = module.run(case, options.patience)
         state.add(part, number, result)
         for problem in result["problems"]:

@@ -18,6 +18,7 @@ import tables
 import lattree
 
 STATUS = Path("/proc/self/status")
+SCHEDSTAT = Path("/proc/thread-self/schedstat")
 RUNNING = False
 
 
@@ -33,6 +34,11 @@ def memory(what: str) -> int:
         if line.startswith(what):
             return int(line.split()[1]) * 1024
     return 0
+
+
+def waits() -> float:
+    """Seconds that this thread has waited for a processor."""
+    return int(SCHEDSTAT.read_text().split()[1]) / 1e9 if SCHEDSTAT.exists() else 0.0
 
 
 def reset() -> None:
@@ -67,6 +73,7 @@ def _live(case: dict[str, Any], tell: Any) -> None:
     before = memory("VmRSS")
     reset()
     tell(event="start", at=time.monotonic(), before=before, reading=reading)
+    before_waited = waits()
     begin = time.monotonic()
     try:
         RUNNING = True
@@ -81,7 +88,11 @@ def _live(case: dict[str, Any], tell: Any) -> None:
     end = time.monotonic()
     RUNNING = False
     peak = memory("VmHWM")
-    tell(event="end", at=end, seconds=end - begin, peak=peak - before, outcome=outcome, error=error[:400])
+    # The parent sees how long threads waited for a processor now and then; this one knows to the last.
+    waited = int(SCHEDSTAT.read_text().split()[1]) / 1e9 - before_waited if SCHEDSTAT.exists() else 0.0
+    tell(
+        event="end", waited=waited, at=end, seconds=end - begin, peak=peak - before, outcome=outcome, error=error[:400]
+    )
     if result is None:
         return
     problems, figures = search.check(result)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
+import time
 from typing import Any
 
 import numpy as np
@@ -102,7 +104,7 @@ class Search:
         self.case = case
         if self.parameters.get("binarizer") is not None:
             self.parameters["binarizer"] = Binarizer(**self.parameters["binarizer"])
-        if self.kind in ("binarizer", "dataset"):
+        if self.kind in ("binarizer", "dataset", "probe"):
             return
         kinds: dict[str, Any] = {"optimal": OptimalTreeSearch, "greedy": GreedyTreeSearch}
         cls = (kinds | SUBSETS)[self.kind]
@@ -110,15 +112,6 @@ class Search:
         if hasattr(cls, "memory_limit"):
             limits["memory_limit"] = case["memory_limit"]
         self.search = cls(**self.parameters, **limits)
-
-    @property
-    def is_limited(self) -> bool:
-        """Whether a limit of memory can be given."""
-        return self.kind not in ("binarizer", "dataset") and hasattr(self.search, "memory_limit")
-
-    @property
-    def is_timed(self) -> bool:
-        return self.kind not in ("binarizer", "dataset")
 
     def prepare(self, data: Dataset) -> None:
         """What is there before the clock starts."""
@@ -131,6 +124,8 @@ class Search:
         match self.kind:
             case "binarizer":
                 return self.parameters["binarizer"].tests(self.data)
+            case "probe":
+                return self._misbehave()
             case "dataset":
                 return self.data.take(range(0, len(self.data), 3))
             case "distinct":
@@ -145,11 +140,27 @@ class Search:
             case _:
                 return self.search.run(self.data, **on_interrupt)
 
+    def _misbehave(self) -> list[int]:
+        """What no search should do, to see that it is noticed."""
+        held = np.ones(self.parameters.get("bytes", 0), dtype=np.uint8)
+        end = time.monotonic() + self.parameters.get("seconds", 0.0)
+        while time.monotonic() < end:
+            try:
+                time.sleep(0.01)
+            except KeyboardInterrupt:
+                if not self.parameters.get("deaf"):
+                    raise
+        if self.parameters.get("crashes"):
+            os.abort()
+        return [len(held)]
+
     def check(self, result: Any) -> tuple[list[str], Case]:
         """What is wrong with a result, and its figures."""
         problems: list[str] = []
         figures: Case = {}
         match self.kind:
+            case "probe":
+                pass
             case "binarizer":
                 figures["tests"] = len(result)
             case "dataset":
