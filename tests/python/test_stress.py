@@ -54,9 +54,9 @@ def test_what_a_search_must_not_do_is_seen():
     cases = {
         "": {},
         "memory: 2": {"parameters": {"bytes": 200_000_000}},
-        "time: ": {"parameters": {"seconds": 1.5}},
+        "time: ": {"parameters": {"seconds": 1.0}},
         "ended by signal 6": {"parameters": {"crashes": True}},
-        "Ctrl-C: answered": {"parameters": {"seconds": 2.5, "deaf": True}, "interrupt": 0.1, "time_limit": 3.0},
+        "Ctrl-C: answered": {"parameters": {"seconds": 2.0, "deaf": True}, "interrupt": 0.1, "time_limit": 3.0},
     }
     good = {"parameters": {"seconds": 9.0}, "interrupt": 0.1, "time_limit": 3.0}
     code, output = stress("--replay", json.dumps([CALM | case for case in [*cases.values(), good]]), "--patience", "3")
