@@ -34,7 +34,7 @@ SUBSETS = {
 # Trees taken from an iterator before it is closed.
 ENOUGH = 300
 # More cells than this make lists of tests that nobody wants to see.
-LISTED = 1_000_000
+LISTED = 300_000
 
 
 def draw(rng: Any, table: Case, kind: str) -> Case:

@@ -48,7 +48,15 @@ def draw(seed: int, number: int, _small: bool = False) -> dict[str, Any]:
     y = [rng.randrange(k) for _ in range(n)]
     y[:2] = [0, 1]
     family, meant, floats = _masses(rng, n)
-    if task == "scaled":
+    if task in ("greedy", "scaled") and rng.random() < 0.25:
+        columns[0], y, meant = _independent(rng)
+        n, family = len(y), "proportional"
+        columns = [columns[0]] + [_column(rng, n) for _ in range(rng.choice([0, 0, 1]))]
+        factor = rng.choice([1.0, 1 / 3, 0.1, math.pi, 1 / sum(meant), 10.0 ** rng.randint(-290, 290)])
+        floats = [mass * factor for mass in meant]
+        if task == "scaled":
+            family, floats = "whole", [float(mass) for mass in meant]
+    elif task == "scaled":
         whole = rng.random() < 0.7
         meant = [rng.randint(1, 9) if whole else rng.randint(1, 99) / 10 for _ in range(n)]
         family, floats = "whole" if whole else "decimal", [float(mass) for mass in meant]
@@ -81,6 +89,17 @@ def _column(rng: random.Random, n: int) -> list[Any]:
         # A column needs a value.
         values = gone if any(value is not None for value in gone) else values
     return values
+
+
+def _independent(rng: random.Random) -> tuple[list[Any], list[int], list[int]]:
+    """A column that says nothing of the class, though no two masses need be equal: products of two small factors."""
+    k, levels = rng.randint(2, 3), rng.randint(2, 3)
+    of_class, of_level = ([rng.randint(1, 6) for _ in range(n)] for n in (k, levels))
+    cells = list(itertools.product(range(levels), range(k)))
+    rng.shuffle(cells)
+    names = rng.random() < 0.5
+    column: list[Any] = ["abc"[level] if names else float(level) for level, _ in cells]
+    return column, [c for _, c in cells], [of_level[level] * of_class[c] for level, c in cells]
 
 
 def _masses(rng: random.Random, n: int) -> tuple[str, list[Any] | None, list[float] | None]:
