@@ -50,7 +50,7 @@ def draw(seed: int, number: int, _small: bool = False) -> dict[str, Any]:
     family, meant, floats = _masses(rng, n)
     if task in ("greedy", "scaled") and rng.random() < 0.25:
         columns[0], y, meant = _independent(rng)
-        n, family = len(y), "proportional"
+        n, k, family = len(y), len(set(y)), "proportional"
         columns = [columns[0]] + [_column(rng, n) for _ in range(rng.choice([0, 0, 1]))]
         factor = rng.choice([1.0, 1 / 3, 0.1, math.pi, 1 / sum(meant), 10.0 ** rng.randint(-290, 290)])
         floats = [mass * factor for mass in meant]
