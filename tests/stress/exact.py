@@ -147,13 +147,14 @@ class Split:
 class Greedy:
     """What a greedy tree over a table must be, node by node."""
 
-    def __init__(self, table: Table, parameters: dict[str, Any]) -> None:
-        self.table, self.p = table, parameters
+    def __init__(self, table: Table, parameters: dict[str, Any], loose: float) -> None:
+        self.table, self.p, self.loose = table, parameters, loose
         self.criterion = parameters["criterion"]
         costs = parameters.get("costs")
         k = table.n_classes
         self.costs = [[Fraction(str(c)) for c in row] for row in costs] if costs else None
         self.unit_costs = self.costs or [[Fraction(int(i != j)) for j in range(k)] for i in range(k)]
+        self.slack = max(CLOSE[self.criterion], loose)
         self.close = 0
 
     def cost(self, masses: tuple[int, ...], label: int) -> Fraction:
@@ -163,6 +164,17 @@ class Greedy:
     def label(self, masses: tuple[int, ...]) -> int:
         """The class of least cost; ties: the first."""
         return min(range(len(masses)), key=lambda label: self.cost(masses, label))
+
+    def label_is_right(self, masses: tuple[int, ...], label: int) -> bool:
+        """Whether a leaf may predict this: the best, of equal ones the first, or what rounding hides."""
+        best = self.label(masses)
+        if label == best:
+            return True
+        lost = self.cost(masses, label) - self.cost(masses, best)
+        if 0 < lost <= self.loose * sum(masses):
+            self.close += 1
+            return True
+        return False
 
     def impurity(self, masses: tuple[int, ...]) -> Fraction:
         """Mass times impurity, where that is rational."""
@@ -233,7 +245,7 @@ class Greedy:
                 return None
             split.gain = split.quality = gain / total
             split.near = split.worth = float(split.gain)
-            split.slack = CLOSE[self.criterion]
+            split.slack = self.slack
             return split
         if all(m * total == sum(part) * w for part in masses for m, w in zip(part, of, strict=True)):
             return None
@@ -242,7 +254,7 @@ class Greedy:
             subtract(gain_sum, entropy(part, total))
         split.gain = split.quality = gain_sum
         split.near = split.worth = gain_sum.near
-        split.slack = CLOSE[self.criterion]
+        split.slack = self.slack
         if self.criterion == "gain_ratio":
             info = Sum(total)
             info.add(1, total)
@@ -251,7 +263,7 @@ class Greedy:
             split.quality = (gain_sum, info)
             # A branch of a mass that floats do not see: the quotient is not known here.
             split.worth = gain_sum.near / info.near if info.near > FLOAT else math.nan
-            split.slack = CLOSE["gain_ratio"] * (1 + abs(split.worth)) / max(info.near, FLOAT)
+            split.slack = self.slack * (1 + abs(split.worth)) / max(info.near, FLOAT)
         return split
 
     def column_best(self, rows: tuple[int, ...], column: int) -> list[Split]:
@@ -264,7 +276,7 @@ class Greedy:
                 enough, doubt = split.gain >= Fraction(least), abs(split.gain - Fraction(least)) <= split.slack
                 doubt = doubt and split.gain != Fraction(least)
             else:
-                enough, doubt = split.near >= least, least > 0 and abs(split.near - least) <= 2.0**-30
+                enough, doubt = split.near >= least, least > 0 and abs(split.near - least) <= split.slack
             if doubt:
                 raise UndecidedError
             if enough:
