@@ -155,12 +155,12 @@ def _judge(case: dict[str, Any], told: dict[str, Any], result: dict[str, Any], p
     if "objective" in result and case["missing"] == 0 and case["interrupt"] is None:
         greedy = _live(case, child.beside).get("greedy")
         if greedy is not None:
-            _beside_greedy(case, greedy, result, patience)
+            _beside_greedy(case, greedy, result)
 
 
-def _beside_greedy(case: dict[str, Any], greedy: dict[str, Any], result: dict[str, Any], patience: float) -> None:
+def _beside_greedy(case: dict[str, Any], greedy: dict[str, Any], result: dict[str, Any]) -> None:
     seconds = case["time_limit"] - result["waited"]
-    fits = greedy["status"] == "complete" and greedy["seconds"] * patience <= seconds / 2
+    fits = greedy["status"] == "complete" and greedy["seconds"] <= seconds / 2
     if not fits or greedy["peak"] > case["memory_limit"] / 2:
         return
     result["greedy"] = greedy["cost"]
