@@ -24,7 +24,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 # Cases where nothing is said: those that a release is held to.
 DEFAULTS = {"limits": 2_000, "weights": 100_000, "files": 3_000}
 # Files are damaged so many at a time.
-BATCH = 50
+BATCH = 100
 
 
 class State:
