@@ -269,13 +269,14 @@ def summary(results: dict[int, dict[str, Any]]) -> list[str]:
         if not of:
             continue
         memory = max((r.get("memory_ratio", 0) for r in of), default=0)
+        peak = max((r.get("peak_mb", 0) for r in of), default=0)
         over = max((r.get("time_over", -9) for r in of), default=0)
         answer = max((r.get("answered", 0) for r in of), default=0)
         failed = sum(bool(r["problems"]) for r in of)
         refused = sum("refused" in r for r in of)
         lines.append(
-            f"{kind:12} {len(of):5} cases, {failed:4} fail, {refused:3} refused; worst: memory {memory:.2f} of what is "
-            f"allowed, time {over:+.3f} s, Ctrl-C {answer:.3f} s"
+            f"{kind:12} {len(of):5} cases, {failed:4} fail, {refused:3} refused; worst: {peak:.0f} MB, {memory:.2f} of "
+            f"what is allowed; {over:+.3f} s beyond the limit; Ctrl-C {answer:.3f} s"
         )
     thinned = sum("thinned" in r for r in results.values())
     beside = sum("greedy" in r for r in results.values())
