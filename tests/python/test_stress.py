@@ -41,7 +41,7 @@ def stress(*arguments):
 
 @POSIX
 def test_limits_hold_on_random_tables():
-    code, output = stress("--part", "limits", "--small", "--cases", "25", "--seed", "19", "--patience", "5")
+    code, output = stress("--part", "limits", "--small", "--cases", "16", "--seed", "19", "--patience", "5")
     assert code == 0, output
 
 
