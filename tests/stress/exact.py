@@ -171,7 +171,7 @@ class Greedy:
         if label == best:
             return True
         lost = self.cost(masses, label) - self.cost(masses, best)
-        if 0 < lost <= self.loose * sum(masses):
+        if 0 < lost <= Fraction(self.loose) * sum(masses):
             self.close += 1
             return True
         return False
