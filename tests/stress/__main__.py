@@ -30,7 +30,7 @@ BATCH = 100
 class State:
     """Results by part and number, in a file of JSON lines if there is one."""
 
-    def __init__(self, path: Path | None, seed: int) -> None:
+    def __init__(self, path: Path | None, seed: int, small: bool) -> None:
         self.path = path
         self.results: dict[str, dict[int, dict[str, Any]]] = {part: {} for part in DEFAULTS}
         if path is None:
@@ -39,9 +39,12 @@ class State:
         # A line that was not written to its end is none.
         lines = text[: text.rfind("\n") + 1].splitlines()
         if not lines:
-            lines = [json.dumps({"seed": seed})]
-        if json.loads(lines[0])["seed"] != seed:
-            sys.exit(f"{path} is of seed {json.loads(lines[0])['seed']}, not {seed}")
+            lines = [json.dumps({"seed": seed, "small": small})]
+        kept = json.loads(lines[0])
+        if kept != {"seed": seed, "small": small}:
+            sys.exit(
+                f"{path} is of seed {kept['seed']}{' and small' * kept['small']}, not {seed}{' and small' * small}"
+            )
         path.write_text("".join(line + "\n" for line in lines))
         for line in map(json.loads, lines[1:]):
             self.results[line.pop("part")][line.pop("number")] = line
@@ -74,7 +77,7 @@ def main() -> int:
         ]
         print(json.dumps(results, indent=1))
         return int(any(result["problems"] for result in results))
-    state = State(options.state, options.seed)
+    state = State(options.state, options.seed, options.small)
     for part in DEFAULTS if options.part == "all" else [options.part]:
         cases = DEFAULTS[part] if options.cases is None else options.cases
         run = _files if part == "files" else _cases
