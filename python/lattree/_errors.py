@@ -94,3 +94,15 @@ def _release() -> None:
             sink.seek(0)
             with os.fdopen(os.dup(2), "wb") as held:
                 shutil.copyfileobj(sink, held)
+
+
+def _forked() -> None:
+    """In a forked process: give it its stderr, and a lock that no one here holds."""
+    _Held.lock = threading.Lock()
+    if _Held.readers:
+        _Held.readers, _Held.panicked = 0, True
+        _release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)

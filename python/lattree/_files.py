@@ -47,13 +47,23 @@ def read_columns(kind: str, source: Source, places: list[int] | None) -> Any:
         table = _opened(source).read_all()
         table = table if places is None else table.select(places)
         table.validate(full=True)
-        return table
+        return _without_views(table)
     return (pl.read_parquet if kind == "Parquet" else pl.read_ipc)(source, columns=places)
 
 
-def has_pyarrow() -> bool:
-    """Say whether there is pyarrow, which knows types that polars does not."""
-    return "pyarrow" in sys.modules or importlib.util.find_spec("pyarrow") is not None
+def lacks_type(reason: str) -> bool:
+    """Say whether polars refused a file for a type that pyarrow may know, rather than for damage."""
+    known = "pyarrow" in sys.modules or importlib.util.find_spec("pyarrow") is not None
+    return known and any(words in reason for words in ("not yet implemented", "not supported", "not implemented"))
+
+
+def _without_views(table: Any) -> Any:
+    """A table whose text is in one piece: polars follows views of missing cells, and pyarrow does not check these."""
+    import pyarrow
+
+    plain = {pyarrow.string_view(): pyarrow.large_string(), pyarrow.binary_view(): pyarrow.large_binary()}
+    types = [(field.name, plain.get(field.type, field.type)) for field in table.schema]
+    return table.cast(pyarrow.schema(types)) if any(field.type in plain for field in table.schema) else table
 
 
 def _opened(source: Source) -> Any:
@@ -72,7 +82,13 @@ class _Taster:
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.process: subprocess.Popen[str] | None = None
-        self.owner = 0
+        self.inherited: list[Any] = []
+
+    def forget(self) -> None:
+        """In a forked process: leave the other process, and a lock that no one here holds, to the parent."""
+        self.lock = threading.Lock()
+        self.inherited.append(self.process)  # whose end would otherwise be waited for here
+        self.process = None
 
     def ask(self, request: dict[str, Any]) -> Any:
         """Return the answer to a request; None if no process can be started."""
@@ -102,7 +118,7 @@ class _Taster:
             return {"error": "the process that reads it was ended"}
 
     def _runs(self) -> bool:
-        return self.process is not None and self.owner == os.getpid() and self.process.poll() is None
+        return self.process is not None and self.process.poll() is None
 
     def _start(self) -> bool:
         self.close()
@@ -120,7 +136,6 @@ class _Taster:
             )
         except (OSError, subprocess.SubprocessError):
             return False
-        self.owner = os.getpid()
         ready = ""
         try:
             assert self.process.stdin is not None
@@ -140,8 +155,8 @@ class _Taster:
     def close(self) -> None:
         """End the process."""
         process, self.process = self.process, None
-        if process is None or self.owner != os.getpid():
-            return  # a process of the one that this one was forked from
+        if process is None:
+            return
         process.kill()
         process.wait()
         for pipe in (process.stdin, process.stdout):
@@ -162,6 +177,8 @@ def _python() -> str | None:
 
 _taster = _Taster()
 atexit.register(_taster.close)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_taster.forget)
 
 
 def taste(path: str, kind: str, places: list[int] | None = None, *, names: bool = False) -> None:

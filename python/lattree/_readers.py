@@ -13,7 +13,7 @@ import polars as pl
 
 from lattree._core import DataError, Dataset, Schema, Tree
 from lattree._errors import first_line, without_traces
-from lattree._files import UnreadableError, column_names, has_pyarrow, read_columns, taste
+from lattree._files import UnreadableError, column_names, lacks_type, read_columns, taste
 from lattree._frames import Frame, Part, check_distinct, to_frame
 from lattree._text import cells_like, infer, infer_all, labels_like
 
@@ -229,7 +229,7 @@ def _tasted(path: FilePath, file: str, kind: str, read: Callable[[str, IO[bytes]
     try:
         taste(file, kind, **request)
     except UnreadableError as error:
-        if kind != "Arrow IPC" or not has_pyarrow():
+        if kind != "Arrow IPC" or not lacks_type(str(error)):
             raise DataError(f"{path} cannot be read as {kind}: {error}") from None
         try:
             taste(file, reader := "pyarrow", **request)

@@ -37,9 +37,9 @@ use crate::tree::Rows;
 /// weight : str, array-like of shape (n_rows,), or None, default=None
 ///     Weights: finite, >= 0. They enter only gains and objectives. 0 means absent.
 /// drop : sequence of str, default=()
-///     Columns to leave out.
+///     Columns to leave out. They, and all that `like` does not know, may hold anything: they are not converted.
 /// like : Dataset, Schema, Tree or None, default=None
-///     Map columns by name, and levels by name, onto this schema.
+///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with it.
 ///
 /// Notes
 /// -----
@@ -53,7 +53,7 @@ use crate::tree::Rows;
 /// DataError
 ///     A name is unknown or occurs twice, a cell or label cannot be used: the text names column, row and value.
 /// ParameterError
-///     `task` is unknown, or kinds are given although `like` fixes them.
+///     `task` is unknown, or kinds are given that contradict `like`.
 /// TypeError
 ///     `table` is no table with column names.
 #[pyclass(frozen, module = "lattree", name = "Dataset")]
