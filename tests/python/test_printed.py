@@ -249,6 +249,13 @@ class TestNames:
     def test_half_a_pair_of_surrogates_is_an_error_or_an_escape(self):
         assert lattree._dtypes.quoted("a\ud800b") == '"a\\u{d800}b"'
         assert lattree._core._shown("\udcff") == '"\\u{dcff}"'
+        for table in (
+            {"\ud800": [1, 2], "y": [0, 1]},
+            {"a": ["\ud800", "b"], "y": [0, 1]},
+            {"a": [1, 2], "y": ["\ud800", "b"]},
+        ):
+            with pytest.raises(DataError, match=r'^"\\u\{d800\}" holds half'):
+                Dataset(table, "y")
 
     def test_names_are_quoted_only_where_needed(self):
         shown = lattree._core._shown
