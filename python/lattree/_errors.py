@@ -11,7 +11,7 @@ from typing import IO, ParamSpec, TypeVar
 
 import polars as pl
 
-from lattree._core import DataError
+from lattree._core import DataError, _quoted
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -20,7 +20,8 @@ _T = TypeVar("_T")
 def typed(function: Callable[_P, _T]) -> Callable[_P, _T]:
     """Make a DataError of what polars raises where it cannot handle a value or a column, a panic included.
 
-    Values beyond the calendar and rare Arrow types are such; a panic would pass by ``except Exception``.
+    Values beyond the calendar and rare Arrow types are such; a panic would pass by ``except Exception``. So is text
+    that cannot be encoded: half of a surrogate pair, as file names of undecodable bytes have it.
     """
 
     @functools.wraps(function)
@@ -29,6 +30,10 @@ def typed(function: Callable[_P, _T]) -> Callable[_P, _T]:
             return function(*args, **keywords)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             raise DataError(f"polars cannot handle a value or column of this table: {first_line(error)}") from error
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{_quoted(str(error.object)[:100])} holds half of a surrogate pair; expected valid text"
+            ) from error
 
     return wrapped
 

@@ -451,7 +451,7 @@ def _user_errors() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise typer.Exit(0) from None
     except (lattree.LattreeError, OSError, ValueError, TypeError) as error:
-        typer.echo(f"error: {' '.join(str(error).split())}", err=True)
+        typer.echo(f"error: {' '.join(line.strip() for line in str(error).splitlines())}", err=True)
         raise typer.Exit(2) from None
 
 

@@ -14,7 +14,9 @@ _CONDITION = re.compile(
     rf")(?P<or_missing> or missing)?"
 )
 _LEAF = re.compile(rf"(?P<label>{_NAME}) \((?P<mass>[^()/]+)(?:/(?P<errors>[^()/]+))?\)")
-_LINE = re.compile(rf"(?P<bars>(?:\|   )*)(?:\[(?P<deep>\d+)\] )?(?P<condition>(?:{_QUOTED}|[^\"])*?)(?:: (?P<leaf>.*))?")
+_LINE = re.compile(
+    rf"(?P<bars>(?:\|   )*)(?:\[(?P<deep>\d+)\] )?(?P<condition>(?:{_QUOTED}|[^\"])*?)(?:: (?P<leaf>.*))?"
+)
 
 
 def name(text):
@@ -166,8 +168,8 @@ def read_dot(dot):
 def predict(tree, row, orders, unseen="majority"):
     """The label a tree in words predicts for a row; None where the words do not tell.
 
-    Where a row ends in several leaves they are mixed: that takes the shares of both classes of each, which a leaf of two
-    classes tells, and is left open where they are nearly equal.
+    Where a row ends in several leaves they are mixed: that takes the shares of both classes of each, which a leaf of
+    two classes tells, and is left open where they are nearly equal.
     """
     ends, pending = [], [(tree, 1.0)]
     while pending:
