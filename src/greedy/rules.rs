@@ -18,6 +18,9 @@ pub(crate) trait WithRules {
 /// it rounds as its repetitions do.
 const TABULATED_PER_CASE: u64 = 16;
 
+/// Masses of all cases from which none is tabulated.
+const MOST_TABULATED: u64 = 1 << 40;
+
 /// Chooses the impurity.
 pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &Costs, work: W) -> W::Outcome {
     let most = [table.total, table.total << table.digits];
@@ -25,8 +28,9 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
     match (params.criterion, params.costs.is_some()) {
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
             // Where cases weigh, a table of all masses takes longer than growth, and most of it is never read. Masses of
-            // parts are too many in any case.
-            let tabulated = [(most[0], table.count.saturating_mul(TABULATED_PER_CASE)), (most[1], 0)];
+            // parts are too many in any case, and those of many digits are not among the smallest.
+            let whole = if most[0] < MOST_TABULATED { table.count.saturating_mul(TABULATED_PER_CASE) } else { 0 };
+            let tabulated = [(most[0], whole), (most[1], 0)];
             let entropies = tabulated.map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
             work.run(rules(table, params, entropies))
         }
