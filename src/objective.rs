@@ -39,13 +39,20 @@ pub(crate) struct ClassScale {
     pub scale: Scale,
     /// A whole number: masses of a class stay in proportion.
     pub times: u64,
+    /// Units that cases of these weights have more, so that the class has what it should in all.
+    pub more: [(f64, i64); 2],
 }
 
 impl ClassScale {
+    pub fn new(scale: Scale, times: u64) -> Self {
+        ClassScale { scale, times, more: [(0.0, 0); 2] }
+    }
+
     /// Of this weight, in units.
     #[inline]
     pub fn mass(&self, weight: f64) -> u64 {
-        self.scale.whole(weight) * self.times
+        let more = |(of, units): (f64, i64)| if weight == of { units } else { 0 };
+        (self.scale.whole(weight) * self.times).wrapping_add_signed(more(self.more[0]) + more(self.more[1]))
     }
 }
 
@@ -116,12 +123,12 @@ impl Units {
 
     /// Cases of mass one.
     fn plain(total: u64) -> Self {
-        let scales = [ClassScale { scale: Scale::ONE, times: 1 }].into();
+        let scales = [ClassScale::new(Scale::ONE, 1)].into();
         Units { resolution: 1.0, unit: (1.0, 1.0), scales, node_penalty: 0, total }
     }
 
     fn of(scale: Scale, data: &Dataset) -> Self {
-        let scales = [ClassScale { scale, times: 1 }].into();
+        let scales = [ClassScale::new(scale, 1)].into();
         let mut units = Self::with_classes(scales, scale.unit());
         units.total = (0..data.n_rows()).map(|row| units.mass(data, row)).sum();
         units
@@ -146,11 +153,13 @@ impl Units {
     /// A cost in units as the number users see.
     pub fn value(&self, cost: u64) -> f64 {
         let (cost, (numerator, denominator)) = (cost as f64, self.unit);
-        match (1e-100..1e200).contains(&numerator) {
-            true => cost * numerator / denominator,
-            // The product may be out of range.
-            false => cost / denominator * numerator,
-        }
+        // The product may be out of range; brought near one and back by a power of two, which loses nothing.
+        let near = match numerator {
+            x if x >= 1e200 => 2f64.powi(700),
+            x if x < 1e-100 => 2f64.powi(-700),
+            _ => 1.0,
+        };
+        cost * (numerator / near) / denominator * near
     }
 }
 
@@ -229,6 +238,7 @@ mod tests {
             (&[1e307, 3e307][..], 4e307),
             (&[5e-324, 1e-323], 1.5e-323),
             (&[std::f64::consts::PI, 1e9], 1e9),
+            (&[1.0, std::f64::consts::PI * 1e-12], 1.0),
             (&[0.1, 0.2], 0.1 + 0.2),
         ] {
             let units = units(weights, 0.0).expect("in range");
@@ -241,7 +251,7 @@ mod tests {
             (&[f64::MAX, f64::MAX], 1),
             (&[1e307, 1.0], 1),
             (&[f64::MIN_POSITIVE, 1e9], 0),
-            (&[1.0, std::f64::consts::PI * 1e-12], 1),
+            (&[1.0, std::f64::consts::PI * 1e-15, std::f64::consts::E * 1e-15], 1),
         ] {
             let refused = units(weights, 0.0);
             assert!(matches!(refused, Err(Error::BadWeight { row, .. }) if row == at), "{weights:?}: {refused:?}");
@@ -254,7 +264,7 @@ mod tests {
             let units = units(&[1.0, 1.0], penalty).expect("in range");
             assert_eq!((units.node_penalty, units.total), (in_units, total), "{penalty}");
         }
-        for penalty in [1e-300, 5e-324, std::f64::consts::PI * 1e-15] {
+        for penalty in [1e-300, 5e-324, std::f64::consts::PI * 1e-19] {
             let refused = units(&[1.0, 1.0], penalty);
             assert!(matches!(refused, Err(Error::InvalidParameter { name: "node_penalty", .. })), "{refused:?}");
         }

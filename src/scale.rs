@@ -106,8 +106,12 @@ impl Scale {
         }
         // The least number itself is among the multiples.
         let parts = parts / common.max(1);
-        let fits = 2.0 * (total / least) * parts as f64 <= most;
-        fits.then_some(Scale { divisor: least, times: parts as f64, common: 1 })
+        let fits = (total / least) * parts as f64 <= most / 2.0;
+        // A power of ten is written as one.
+        let unit = least / parts as f64;
+        let power = (1..=22).map(|places| 10f64.powi(places)).find(|power| 1.0 / power == unit);
+        let (divisor, times) = power.map_or((least, parts as f64), |power| (1.0, power));
+        fits.then_some(Scale { divisor, times, common: 1 })
     }
 
     /// The number in units.
@@ -170,7 +174,7 @@ fn denominator(x: f64) -> Option<u64> {
 
 /// Half the range is kept free for what rounding adds.
 fn coarsest_needed(total: f64, most: f64) -> i32 {
-    (2.0 * total / most).log2().ceil().max(-1074.0) as i32
+    (total / (most / 2.0)).log2().ceil().max(-1074.0) as i32
 }
 
 /// The exponent of the lowest bit of a positive number.
@@ -243,7 +247,10 @@ mod tests {
     #[test]
     fn what_is_too_far_apart_has_no_unit() {
         assert_eq!(wholes(&[1e300, 1e-300]), None);
-        assert_eq!(wholes(&[1.0, std::f64::consts::PI * 1e-9]), None);
+        // Two numbers have a unit where they are not too far apart; of more that is rare.
+        let (pi, e) = (std::f64::consts::PI, std::f64::consts::E);
+        assert!(wholes(&[1.0, pi * 1e-12]).is_some());
+        assert_eq!(wholes(&[1.0, pi * 1e-12, e * 1e-12]), None);
     }
 
     proptest! {

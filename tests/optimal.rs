@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{LEVELS, Oracle, Random, cost_of, random_table, shape_of, value, variant};
 use lattree::budget::{Limits, Status};
-use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Thresholds};
+use lattree::data::{Binarizer, BinaryTable, Column, Dataset, Nominal, OwnTests, Thresholds};
 use lattree::optimal::{Board, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
@@ -144,6 +144,57 @@ fn check_fewest(data: &Dataset, params: &Params, default: &Outcome, seed: u64) {
     assert_eq!(ranked.objective, default.objective, "seed {seed}, {params:?}");
     assert_eq!(ranked.tree.n_nodes(), fewest.tree.n_nodes(), "seed {seed}, {params:?}");
     assert_eq!(ranked.tree, within(fewest.tree.n_nodes() as u64).tree, "seed {seed}, {params:?}\n{data:?}");
+}
+
+/// A table with other weights.
+fn with_weights(data: &Dataset, weights: Vec<f64>) -> Dataset {
+    let columns = data.columns().iter().map(|column| Column::clone(column)).collect();
+    let (schema, counts) = (data.schema().clone(), data.counts().map(<[u64]>::to_vec));
+    Dataset::new(schema, columns, data.n_rows(), data.target().clone(), counts, Some(weights)).expect("good weights")
+}
+
+/// Weights and penalties that are whole numbers in proportion give the tree that these give, whatever their scale and
+/// whatever floats make of it.
+#[test]
+fn trees_do_not_depend_on_the_scale_of_weights_and_penalties() {
+    const FACTORS: [f64; 7] =
+        [1.0 / 3.0, 0.1, std::f64::consts::PI, (1u64 << 50) as f64, 1.0 / (1u64 << 50) as f64, 1e-290, 1e290];
+    common::for_seeds(1_000, |seed| {
+        let mut random = Random::new(11_000_000 + seed);
+        let data = random_table(&mut random);
+        let mut params = random_params(&mut random);
+        params.max_depth = params.max_depth.min(2);
+        let most = *random.pick(&[3, 10, 1000]);
+        let mut whole: Vec<u64> = (0..data.n_rows()).map(|_| 1 + random.below(most)).collect();
+        if random.chance(20) {
+            whole[0] = 0;
+        }
+        // The penalty is a fraction of one.
+        let (p, q) = (random.below(8), *random.pick(&[1, 3, 7]));
+        let exact = with_weights(&data, whole.iter().map(|weight| (weight * q) as f64).collect());
+        if (0..data.n_rows()).all(|row| exact.count(row) == 0) {
+            return;
+        }
+        let (mut expected, mut least) = (None, 0);
+        for factor in FACTORS {
+            let scaled = with_weights(&data, whole.iter().map(|&weight| weight as f64 * factor).collect());
+            let params = Params { node_penalty: p as f64 / q as f64 * factor, ..params.clone() };
+            let outcome = run(&scaled, &params);
+            let tests = outcome.tests.list();
+            if expected.is_none() {
+                let oracle = Oracle::new(&exact, &tests, 1.0, params.min_leaf, p as f64);
+                let rows = oracle.rows();
+                let nodes = params.max_nodes.map_or(3, |n| n.min(3) as usize).min((1 << params.max_depth) - 1);
+                least = oracle.costs(&rows, params.max_depth)[nodes];
+                expected = Some(oracle.canonical(&rows, params.max_depth, nodes));
+            }
+            let say = || format!("seed {seed}, times {factor}, {params:?}\n{data:?}\n{outcome:?}");
+            assert_eq!(outcome.status, Status::Optimal, "{}", say());
+            assert_eq!(Some(shape_of(&outcome.tree, &tests, 0)), expected, "{}", say());
+            let objective = least as f64 / q as f64 * factor;
+            assert!((outcome.objective - objective).abs() <= 1e-12 * objective, "{}", say());
+        }
+    });
 }
 
 /// Whatever stops a search, the tree is valid, costs what is said, and the bound is below the least cost.

@@ -18,12 +18,19 @@ pub(crate) trait WithRules {
 /// it rounds as its repetitions do.
 const TABULATED_PER_CASE: u64 = 16;
 
+/// Masses of all cases from which none is tabulated.
+const MOST_TABULATED: u64 = 1 << 40;
+
+/// How many logarithms of masses of whole cases are tabulated. Where cases weigh, a table of all masses takes longer than
+/// growth, and most of it is never read; masses of many digits are not among the smallest.
+fn tabulated(table: &Table) -> u64 {
+    if table.total < MOST_TABULATED { table.count.saturating_mul(TABULATED_PER_CASE) } else { 0 }
+}
+
 /// The bytes of what [`with_rules`] makes: the table of logarithms, or costs for either rule.
 pub(crate) fn bytes(table: &Table, params: &Params) -> u64 {
     match params.criterion {
-        Criterion::InformationGain | Criterion::GainRatio => {
-            Entropy::bytes(table.total, table.count.saturating_mul(TABULATED_PER_CASE))
-        }
+        Criterion::InformationGain | Criterion::GainRatio => Entropy::bytes(table.total, tabulated(table)),
         _ => params.costs.as_ref().map_or(0, |costs| 16 * (costs.len() * costs.len()) as u64),
     }
 }
@@ -34,9 +41,8 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
     let n_classes = table.n_classes;
     match (params.criterion, params.costs.is_some()) {
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
-            // Where cases weigh, a table of all masses takes longer than growth, and most of it is never read. Masses of
-            // parts are too many in any case.
-            let tabulated = [(most[0], table.count.saturating_mul(TABULATED_PER_CASE)), (most[1], 0)];
+            // Masses of parts are too many in any case.
+            let tabulated = [(most[0], tabulated(table)), (most[1], 0)];
             let entropies = tabulated.map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
             work.run(rules(table, params, entropies))
         }

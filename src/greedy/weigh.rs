@@ -9,6 +9,8 @@
 //! by row; each by a small part of itself, or the call is refused. Masses without a common divisor come out, so that
 //! proportional weights have the same, and shares of cases the same digits.
 
+use rustc_hash::FxHashMap;
+
 use super::{ClassWeight, Missing, Params};
 use crate::bits;
 use crate::data::dataset::MISSING;
@@ -119,10 +121,10 @@ impl<'a> Weighing<'a> {
         let total = self.total_of(|row| self.weight(row))?;
         if let ClassWeight::Each(factors) = self.class_weight {
             let in_all = self.total_of(|row| self.weight(row) * factors[self.classes[row] as usize])?;
-            if in_all < f64::MIN_POSITIVE * MOST_WHOLE {
+            if in_all < f64::MIN_POSITIVE {
                 return Err(Error::InvalidParameter {
                     name: "class_weight",
-                    expected: "such that masses are not below 1e-289, together with the weights of cases".into(),
+                    expected: "such that masses are not below 2e-308, together with the weights of cases".into(),
                     got: format!("{factors:?}"),
                 });
             }
@@ -141,6 +143,23 @@ impl<'a> Weighing<'a> {
                 && let Some(units) = self.finished(scale, &factors, unit, most)
             {
                 return Ok(units);
+            }
+        }
+        if *self.class_weight == ClassWeight::Balanced {
+            let grid = |most: f64| Scale::grid(total, most);
+            for &most in rooms {
+                // Coarser weights, so that there is room for a common multiple; or classes that are made equal.
+                for scale in [10, 20, 30].map(|digits| grid(most / 2f64.powi(digits))) {
+                    if self.cases.weights().is_some_and(|w| w.iter().all(|&x| scale.error(x) <= most_error))
+                        && let Some((factors, unit)) = self.exact_factors(&scale)
+                        && let Some(units) = self.finished(scale, &factors, unit, most)
+                    {
+                        return Ok(units);
+                    }
+                }
+                if let Some(units) = self.equal_classes(total, most, most_error) {
+                    return Ok(units);
+                }
             }
         }
         let factors = self.factors()?;
@@ -266,8 +285,8 @@ impl<'a> Weighing<'a> {
         let total = self.total_of(mass)?;
         let (unit, one) = Scale::grid(total, most).unit();
         let scales: Box<[ClassScale]> = match self.is_equal() {
-            true => [ClassScale { scale: Scale::by(unit), times: 1 }].into(),
-            false => factors.iter().map(|factor| ClassScale { scale: Scale::by(unit / factor), times: 1 }).collect(),
+            true => [ClassScale::new(Scale::by(unit), 1)].into(),
+            false => factors.iter().map(|factor| ClassScale::new(Scale::by(unit / factor), 1)).collect(),
         };
         let is_wrong = |&row: &usize| {
             let of_class = &scales[if scales.len() == 1 { 0 } else { self.classes[row] as usize }];
@@ -279,13 +298,58 @@ impl<'a> Weighing<'a> {
         Ok(self.divided(scales, (unit, one), most).ok_or(0))
     }
 
+    /// Balanced classes of exactly the same mass: rounded row by row, and what is left over or missing then given to the
+    /// cases of one weight or two. `None` if that is too much, or the counts do not allow it.
+    fn equal_classes(&self, total: f64, most: f64, most_error: f64) -> Option<Units> {
+        // Per class: its mass, and how many cases of each weight.
+        let mut classes: Vec<(f64, FxHashMap<u64, u64>)> = vec![Default::default(); self.n_classes];
+        for row in 0..self.cases.n_rows() {
+            let (mass, counts) = &mut classes[self.classes[row] as usize];
+            *mass += self.cases.count(row) as f64 * (self.weight(row) / total);
+            *counts.entry(self.weight(row).to_bits()).or_default() += self.cases.count(row);
+        }
+        let n_present = classes.iter().filter(|(_, counts)| !counts.is_empty()).count() as u64;
+        // Counts of a common divisor add up to multiples of it.
+        let divisor = |counts: &FxHashMap<u64, u64>| counts.values().copied().fold(0, common_divisor);
+        let multiple = classes.iter().map(|(_, counts)| divisor(counts)).filter(|&divisor| divisor > 0);
+        let multiple = multiple.fold(1u128, |all, divisor| {
+            let divisor = u128::from(divisor);
+            (all / divisor_of_both(all, divisor)).saturating_mul(divisor)
+        });
+        let each = (most / 4.0) as u128 / u128::from(n_present) / multiple * multiple;
+        let mut scales = Vec::with_capacity(self.n_classes);
+        for (mass, counts) in &classes {
+            let scale = Scale::by(total * mass / each as f64);
+            let mut of_class = ClassScale::new(scale, 1);
+            if !counts.is_empty() && each > 0 {
+                let mut counts: Vec<(f64, u64)> =
+                    counts.iter().map(|(&weight, &n)| (f64::from_bits(weight), n)).collect();
+                counts.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
+                let sum: i128 = counts.iter().map(|&(weight, n)| i128::from(scale.whole(weight)) * i128::from(n)).sum();
+                of_class.more = shared_out(&counts, each as i128 - sum)?;
+                let is_close = |&(weight, _): &(f64, u64)| {
+                    let exact = weight / (total * mass / each as f64);
+                    (of_class.mass(weight) as f64 / exact - 1.0).abs() <= most_error
+                };
+                if !counts.iter().all(is_close) {
+                    return None;
+                }
+            }
+            scales.push(of_class);
+        }
+        // All of a class is worth an equal part of the total.
+        let mut units = Units::with_classes(scales.into(), (total, n_present as f64 * each as f64));
+        units.total = (u128::from(n_present) * each).try_into().ok()?;
+        Some(units)
+    }
+
     /// Units of these, if the total fits.
     fn finished(&self, scale: Scale, factors: &[u64], unit: (f64, f64), most: f64) -> Option<Units> {
         let (of_scale, of_factors) = (scale.unit(), unit);
         let unit = (of_scale.0 * of_factors.0, of_scale.1 * of_factors.1);
         let scales = match self.is_equal() {
-            true => [ClassScale { scale, times: 1 }].into(),
-            false => factors.iter().map(|&times| ClassScale { scale, times }).collect(),
+            true => [ClassScale::new(scale, 1)].into(),
+            false => factors.iter().map(|&times| ClassScale::new(scale, times)).collect(),
         };
         self.divided(scales, unit, most)
     }
@@ -310,10 +374,10 @@ impl<'a> Weighing<'a> {
         if all > 1 {
             let divided = |(of_class, &common): (&ClassScale, &u64)| match common {
                 0 => *of_class,
-                _ => ClassScale { scale: of_class.scale.divided(common), times: common * of_class.times / all },
+                _ => ClassScale::new(of_class.scale.divided(common), common * of_class.times / all),
             };
             scales = match scales.len() {
-                1 => [ClassScale { scale: scales[0].scale.divided(all), times: scales[0].times }].into(),
+                1 => [ClassScale::new(scales[0].scale.divided(all), scales[0].times)].into(),
                 _ => scales.iter().zip(&common).map(divided).collect(),
             };
         }
@@ -322,6 +386,31 @@ impl<'a> Weighing<'a> {
         units.total = (total / u128::from(all)) as u64;
         Some(units)
     }
+}
+
+/// So many units more (or less) in all for cases of one weight or of two, of which there are so many each: a few for each.
+fn shared_out(counts: &[(f64, u64)], units: i128) -> Option<[(f64, i64); 2]> {
+    let few = |units: i128| i64::try_from(units).ok().filter(|units| units.abs() < 1 << 40);
+    if units == 0 {
+        return Some([(0.0, 0); 2]);
+    }
+    if let Some(&(weight, n)) = counts.iter().find(|&&(_, n)| units % i128::from(n) == 0) {
+        return Some([(weight, few(units / i128::from(n))?), (0.0, 0)]);
+    }
+    // The heaviest weights alone are looked at.
+    let heaviest = &counts[..counts.len().min(32)];
+    for (i, &(first, a)) in heaviest.iter().enumerate() {
+        for &(second, b) in &heaviest[i + 1..] {
+            let common = common_divisor(a, b);
+            if units % i128::from(common) == 0 && b / common < 1 << 20 {
+                let (a, b, units) = (i128::from(a / common), i128::from(b / common), units / i128::from(common));
+                // x a + y b = units, for the least x.
+                let x = (0..b).find(|x| (units - x * a) % b == 0)?;
+                return Some([(first, few(x)?), (second, few((units - x * a) / b)?)]);
+            }
+        }
+    }
+    None
 }
 
 fn divisor_of_both(mut a: u128, mut b: u128) -> u128 {

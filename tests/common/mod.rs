@@ -100,7 +100,7 @@ pub fn random_table(random: &mut Random) -> Dataset {
     let counts = random.chance(30).then(|| (0..n_rows).map(|_| random.below(4)).collect::<Vec<u64>>());
     let weights = random.chance(40).then(|| {
         const PALETTES: [&[f64]; 4] =
-            [&[0.0, 1.0, 2.0], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e9, 1e-9]];
+            [&[0.0, 1.0, 2.0], &[0.0, 0.25, 0.5, 1.5, 3.0], &[0.1, 0.3, 1e-3, 7.7], &[1e6, 1e-9]];
         let palette = random.pick(&PALETTES);
         (0..n_rows).map(|_| *random.pick(palette)).collect::<Vec<f64>>()
     });
