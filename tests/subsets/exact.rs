@@ -70,7 +70,7 @@ fn random_weights(random: &mut Random, n: usize) -> (Vec<f64>, Vec<BigRational>)
             (vec![weight; n], vec![BigRational::from(BigInt::from(1)); n])
         }
         _ => {
-            let unit = *random.pick(&[1.0, 0.1, 0.001, 1e-6]);
+            let unit: f64 = *random.pick(&[1.0, 0.1, 0.001, 1e-6]);
             let multiples: Vec<f64> = multiples.iter().map(|&m| (m as f64 / (1.0 / unit).round()).min(1e6)).collect();
             let exact = multiples.iter().map(|&m| decimal(m)).collect();
             (multiples, exact)
@@ -119,7 +119,8 @@ fn fault_x3_the_best_subset_is_that_of_exact_rationals() {
             return;
         }
         let costs = problem.params.greedy.costs.as_ref();
-        let costs = costs.map(|costs| costs.iter().map(|row| row.iter().map(|&cost| decimal(cost)).collect()).collect());
+        let costs =
+            costs.map(|costs| costs.iter().map(|row| row.iter().map(|&cost| decimal(cost)).collect()).collect());
         let errors = Errors { cases: &search, weights: &exact, costs };
         let delta = if random.chance(50) { 0.0 } else { random_fraction(&mut random) };
         let goal = Goal { error: Estimator::Search, delta, feature_penalty: random_fraction(&mut random) };
@@ -194,7 +195,10 @@ fn estimates_of_any_weight_are_in_range() {
         let checked = checked(&Params::default());
         let goal = Goal { error: Estimator::Pessimistic, ..Goal::default() };
         let outcome = acceptable(&data, None, &checked, goal, &checked.budget(), &Board::new()).expect("a good table");
-        assert!(outcome.error >= 0.0 && outcome.error <= 1.0 && outcome.lower_bound <= outcome.objective, "{outcome:?}");
+        assert!(
+            outcome.error >= 0.0 && outcome.error <= 1.0 && outcome.lower_bound <= outcome.objective,
+            "{outcome:?}"
+        );
         // Of little weight are few cases, of which nothing is sure; of much weight are many, of which all is.
         assert_eq!(outcome.error > 0.5, weight < 0.1, "{weight}: {}", outcome.error);
     }
