@@ -228,7 +228,8 @@ impl Accept<'_> {
         shown: &mut Vec<Shown<S>>,
     ) -> Option<Stop> {
         let worker = |stack: Stack| -> std::result::Result<Worked<S>, Stop> {
-            let mut search = self.search(rounds.lock().start.clone(), stack)?;
+            let start = rounds.lock().start.clone();
+            let mut search = self.search(start, stack)?;
             while let Some((place, incumbent)) = rounds.next() {
                 (search.incumbent, search.floor) = (incumbent, u128::MAX);
                 let call = &rounds.tasks[place].call;

@@ -70,7 +70,7 @@ fn random_weights(random: &mut Random, n: usize) -> (Vec<f64>, Vec<BigRational>)
             (vec![weight; n], vec![BigRational::from(BigInt::from(1)); n])
         }
         _ => {
-            let unit = *random.pick(&[1.0, 0.1, 0.001, 1e-6]);
+            let unit: f64 = *random.pick(&[1.0, 0.1, 0.001, 1e-6]);
             let multiples: Vec<f64> = multiples.iter().map(|&m| (m as f64 / (1.0 / unit).round()).min(1e6)).collect();
             let exact = multiples.iter().map(|&m| decimal(m)).collect();
             (multiples, exact)
