@@ -9,6 +9,8 @@ mod common;
 mod brute;
 #[path = "continuous/larger.rs"]
 mod larger;
+#[path = "continuous/many_classes.rs"]
+mod many_classes;
 #[path = "continuous/one_column.rs"]
 mod one_column;
 #[path = "continuous/second.rs"]
