@@ -396,7 +396,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         column: u32,
         cut: Cut,
         room: &mut Room<'t>,
-        ticker: &mut Ticker,
+        ticker: &mut Ticker<'t>,
     ) -> Vec<Task<'t>> {
         // As grown, and as finished: class masses and the rest.
         let k = self.table.n_classes;
@@ -560,7 +560,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         column: u32,
         cut: &Cut,
         room: &mut Room<'t>,
-        ticker: &mut Ticker,
+        ticker: &mut Ticker<'t>,
     ) -> Result<Vec<Task<'t>>, Stop> {
         let parts = room.splitter.split(&task.set, self.table, (column as usize, cut), ticker, |_| true)?;
         if !task.orders.is_empty() && parts.iter().all(|part| part.whole) {

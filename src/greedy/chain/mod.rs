@@ -19,7 +19,7 @@ use super::split::{Cut, Found, Known, Rule, Sides, better};
 use super::table::{NONE, Table};
 use super::{NominalSplits, cases::CaseSet};
 use crate::bits;
-use crate::budget::{Budget, Reserved};
+use crate::budget::{Reserved, Stop, Ticker};
 use crate::criterion::{Impurity, Side};
 use boxes::Boxes;
 use hull::{Cuts, Hulls};
@@ -38,7 +38,7 @@ pub(crate) struct Chains {
 
 impl Default for Chains {
     fn default() -> Self {
-        Chains { links: 12, few_rows: 1024, small: 32 }
+        Chains { links: 12, few_rows: 4096, small: 32 }
     }
 }
 /// Values times classes up to which a column is read anew, value by value.
@@ -138,7 +138,7 @@ pub(super) struct Ended<'t> {
 
 impl<'t> Chain<'t> {
     /// Of a node of whole cases: its sorted columns and the others, with its cases if there are others. Gives them back
-    /// where some column cannot be kept, or there is no memory for it.
+    /// where some column cannot be kept, or there is no memory for it; not where time is up.
     ///
     /// Complexity: O(rows log rows) per column.
     pub fn new(
@@ -147,8 +147,9 @@ impl<'t> Chain<'t> {
         orders: &mut Vec<(u32, &'t mut [Entry])>,
         (others, set): (&[u32], &CaseSet),
         rows: usize,
-        budget: &'t Budget,
-    ) -> Option<Self> {
+        ticker: &mut Ticker<'t>,
+    ) -> Result<Option<Self>, Stop> {
+        let budget = ticker.budget();
         let kind = |column: u32, n_values: usize| {
             let coded = &table.columns[column as usize];
             match () {
@@ -171,7 +172,7 @@ impl<'t> Chain<'t> {
         let mut planned: Vec<(u32, Kind)> = Vec::new();
         let (mut bytes, mut codes) = (bits::words(table.n_cases) * 8, 0);
         for (id, n_values, is_other) in ids {
-            let kind = kind(id, n_values)?;
+            let Some(kind) = kind(id, n_values) else { return Ok(None) };
             // Codes of all cases are made when they are asked for.
             codes += if table.columns[id as usize].has_codes() { 0 } else { 4 * table.n_cases };
             bytes += 200 + if is_other { 8 * rows } else { 0 };
@@ -183,16 +184,17 @@ impl<'t> Chain<'t> {
             };
             planned.push((id, kind));
         }
-        let held = budget.reserve(bytes as u64).ok()?;
+        let Ok(held) = budget.reserve(bytes as u64) else { return Ok(None) };
         // The table keeps codes once they are made.
-        budget.reserve(codes as u64).ok()?.keep();
+        let Ok(codes) = budget.reserve(codes as u64) else { return Ok(None) };
+        codes.keep();
         let mut is_here = vec![0; bits::words(table.n_cases)];
         match orders.first() {
             _ if !others.is_empty() => set.cases().iter().for_each(|&case| bits::set(&mut is_here, case as usize)),
             Some((_, entries)) => {
                 entries.iter().for_each(|&entry| bits::set(&mut is_here, orders::case(entry) as usize))
             }
-            None => return None,
+            None => return Ok(None),
         }
         let own = |&id: &u32| {
             let codes = table.columns[id as usize].codes();
@@ -203,7 +205,9 @@ impl<'t> Chain<'t> {
             (id, Entries::Own(entries))
         };
         let sorted = std::mem::take(orders).into_iter().map(|(id, entries)| (id, Entries::Sorted(entries)));
-        let columns = sorted.chain(others.iter().map(own)).zip(planned).map(|((id, entries), (_, kind))| {
+        let mut columns: Vec<Column> = Vec::with_capacity(planned.len());
+        for ((id, entries), (_, kind)) in sorted.chain(others.iter().map(own)).zip(planned) {
+            ticker.tick(30 * rows)?;
             let cells = || entries.all().iter().map(|&entry| cell(table, layout, entry));
             let summed = match kind {
                 Kind::Hulls => Summed::Hulls(Hulls::new(cells())),
@@ -211,11 +215,10 @@ impl<'t> Chain<'t> {
                 Kind::Levels => Summed::Levels(Levels::new(cells(), table.n_classes)),
                 Kind::Few => few(cells(), table.n_classes),
             };
-            Column { id, range: 0..entries.all().len(), entries, summed }
-        });
-        let mut columns: Vec<Column> = columns.collect();
+            columns.push(Column { id, range: 0..entries.all().len(), entries, summed });
+        }
         columns.sort_by_key(|column| column.id);
-        Some(Chain { is_here, rows, columns, layout, chains, _held: held })
+        Ok(Some(Chain { is_here, rows, columns, layout, chains, _held: held }))
     }
 
     /// All columns, ascending.

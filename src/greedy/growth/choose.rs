@@ -15,7 +15,7 @@ use crate::greedy::split::{Found, Known, better};
 impl<'t, I: Impurity> Grower<'t, I> {
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
     /// the node, and so below it, are dropped.
-    pub(super) fn choose(&self, task: &mut Task<'t>, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+    pub(super) fn choose(&self, task: &mut Task<'t>, room: &mut Room, ticker: &mut Ticker<'t>) -> Option<(u32, Found)> {
         if self.has_stopped() {
             return None;
         }
@@ -98,17 +98,20 @@ impl<'t, I: Impurity> Grower<'t, I> {
         &self,
         task: &mut Task<'t>,
         room: &mut Room,
-        ticker: &mut Ticker,
+        ticker: &mut Ticker<'t>,
     ) -> Option<Option<(u32, Found)>> {
         let rule = self.rule(task);
         if task.chain.is_none() && task.whole && task.links.make_chain(self.chains, task.rows) {
             let about = (self.table, self.layout, self.chains);
             let how = (rule.nominal, rule.shares_order);
             let others = (&task.others[..], &task.set);
-            let chain = Chain::new(about, how, &mut task.orders, others, task.rows, self.budget);
-            match chain {
-                Some(chain) => (task.chain, task.set) = (Some(Box::new(chain)), Default::default()),
-                None => task.links = Links::refused(),
+            match Chain::new(about, how, &mut task.orders, others, task.rows, ticker) {
+                Ok(Some(chain)) => (task.chain, task.set) = (Some(Box::new(chain)), Default::default()),
+                Ok(None) => task.links = Links::refused(),
+                Err(stop) => {
+                    let _ = self.stop.set(stop);
+                    return Some(None);
+                }
             }
         }
         let chain = task.chain.as_ref()?;
@@ -120,7 +123,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
     }
 
     /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
-    fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker) -> Option<(u32, Found)> {
+    fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker<'t>) -> Option<(u32, Found)> {
         let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
         let go_on = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
         let columns: SmallVec<[usize; 32]> = task.others.iter().map(|&column| column as usize).collect();
