@@ -1,5 +1,6 @@
-"""One case of the part `limits` in a process of its own: forked from one that has imported the package and has started
-no thread. It measures itself, and tells its parent line by line.
+"""One case of the part `limits` in a process of its own: forked from one that has imported the package and has searched
+nothing, so that no threads are about but those that polars keeps for its allocator. It measures itself, and tells its
+parent line by line.
 """
 
 from __future__ import annotations
