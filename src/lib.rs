@@ -20,7 +20,8 @@
 //!
 //! let params = Params { max_depth: 2, ..Params::default() }.checked()?;
 //! let found = search(&data, &params, &params.budget(), &Board::new())?;
-//! assert_eq!(found.tree.to_text(None), "age <= 27: no (1)\nage > 27 or missing\n|   age <= 49 or missing: yes (2)\n|   age > 49: no (1)");
+//! let expected = "age <= 27: no (1)\nage > 27 or missing\n|   age <= 49 or missing: yes (2)\n|   age > 49: no (1)";
+//! assert_eq!(found.tree.to_text(None), expected);
 //! # Ok(())
 //! # }
 //! ```
@@ -35,7 +36,7 @@
 //! # Map
 //!
 //! ```text
-//! python -> optimal, greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error
+//! python -> optimal, greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error -> names
 //! ```
 //!
 //! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was
