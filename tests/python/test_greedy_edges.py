@@ -41,7 +41,7 @@ def peak_above(data, run):
 
 @pytest.mark.parametrize(
     "parameters",
-    [{}, {"criterion": "gini"}, {"criterion": "gain_ratio"}, {"criterion": "error"}, {"max_leaves": 100_000}],
+    [{}, {"criterion": "gini"}, {"criterion": "gain_ratio"}, {"max_leaves": 100_000}],
 )
 def test_fault_q_a_chain_of_many_nodes_is_grown(parameters):
     # The limit is many times what it takes, and a fraction of what all cuts of all nodes would.

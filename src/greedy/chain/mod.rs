@@ -495,9 +495,25 @@ fn best_cut<I: Impurity>(hulls: &Hulls, rule: &Rule<I>, known: &Known, sides: &m
     let impurity = &rule.impurity;
     let all = &known.side.masses;
     let worth = |[zeros, ones]: [u64; 2]| impurity.pair(zeros, ones) + impurity.pair(all[0] - zeros, all[1] - ones);
-    let cuts = Cuts { count: known.count, least: rule.min_side().max(1), worth };
-    let best = hulls.best(&cuts)?;
     let (base, noise) = (impurity.pair(all[0], all[1]), impurity.noise(known.side.total, 2));
+    let (count, least) = (known.count, rule.min_side().max(1));
+    if impurity.is_slow(known.side.total) {
+        // Roughly first, within less than this.
+        let doubt = (known.side.total as f64 * impurity.unit() * 2f64.powi(-28)) as i64 + 4 * noise + 4;
+        let pair = |zeros: u64, ones: u64| impurity.about(zeros) + impurity.about(ones) - impurity.about(zeros + ones);
+        let about = |[zeros, ones]: [u64; 2]| (pair(zeros, ones) + pair(all[0] - zeros, all[1] - ones)) as i64;
+        let cuts = Cuts { count, least, worth: about };
+        let best = hulls.best(&cuts)?;
+        if best > pair(all[0], all[1]) as i64 + doubt {
+            let mut near = std::mem::take(&mut sides.cuts);
+            hulls.near(&cuts, best - doubt, false, &mut near);
+            let found = rule.best_of_two(near.iter().copied(), known);
+            sides.cuts = near;
+            return found;
+        }
+    }
+    let cuts = Cuts { count, least, worth };
+    let best = hulls.best(&cuts)?;
     if best <= base + noise {
         // Perhaps there is a gain that rounding hides.
         return if noise == 0 || hulls.is_even() { None } else { rule.ordered(hulls.cells(), known, sides) };

@@ -45,7 +45,10 @@ fn table(seed: u64) -> Dataset {
     let schema = Arc::new(Schema { features, target: Some(target) });
     let classes = Target::Classes((0..n).map(|row| class(row) as u32).collect());
     let counts = (pick(6, 4) == 0).then(|| (0..n).map(|row| 1 + random(row, 61) % 3).collect());
-    let weights = (pick(7, 3) == 0).then(|| (0..n).map(|row| (1 + random(row, 62) % 9) as f64 * 0.37).collect());
+    // Proportional to small numbers, or to none.
+    let part = |row: u64| if pick(8, 2) == 0 { 0.0 } else { (random(row, 63) % (1 << 20)) as f64 / (1 << 24) as f64 };
+    let weight = |row: u64| (1 + random(row, 62) % 9) as f64 * 0.37 + part(row);
+    let weights = (pick(7, 3) == 0).then(|| (0..n).map(weight).collect());
     Dataset::new(schema, columns, n as usize, classes, counts, weights).unwrap()
 }
 
