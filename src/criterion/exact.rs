@@ -3,9 +3,10 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use num_bigint::BigUint;
 use smallvec::SmallVec;
 
-use super::big::{Big, Difference};
+use super::difference::Difference;
 use super::fraction::wide_product;
 use super::{Costs, Fraction};
 use crate::scale::common_divisor;
@@ -77,17 +78,17 @@ impl Quotients {
     }
 
     /// The impurity or purity of a set, over its mass; 0 for no set.
-    fn of(&self, masses: &[u64]) -> (Big, Big) {
+    fn of(&self, masses: &[u64]) -> (BigUint, BigUint) {
         let total = masses.iter().map(|&mass| u128::from(mass)).sum::<u128>();
         let square = |&mass: &u64| u128::from(mass) * u128::from(mass);
         let products = match &self.costs {
-            None => Big::from(masses.iter().map(square).sum::<u128>()),
-            Some(costs) => (0..masses.len()).fold(Big::default(), |sum, k| {
+            None => BigUint::from(masses.iter().map(square).sum::<u128>()),
+            Some(costs) => (0..masses.len()).fold(BigUint::ZERO, |sum, k| {
                 let row = (0..masses.len()).map(|j| u128::from(masses[j]) * costs.of(k, j)).sum::<u128>();
-                sum.plus(&Big::from(row).times(&Big::from(u128::from(masses[k]))))
+                sum + BigUint::from(row) * masses[k]
             }),
         };
-        (products, Big::from(total.max(1) << self.digits.min(60)))
+        (products, BigUint::from(total.max(1)) << self.digits)
     }
 
     fn difference(&self) -> Difference {
@@ -151,21 +152,21 @@ impl Exact {
 
 /// The sign of a sum of c x log2 x that is not 0; `None` if 120 binary digits do not tell.
 fn sign(terms: &[(u64, i64)]) -> Option<Ordering> {
-    let (mut plus, mut minus) = (Big::default(), Big::default());
+    let (mut plus, mut minus) = (BigUint::ZERO, BigUint::ZERO);
     for &(x, c) in terms.iter().filter(|(x, _)| *x > 1) {
-        let product = Big::from(u128::from(x) * u128::from(c.unsigned_abs())).times(&log2(x));
+        let product = log2(x) * x * c.unsigned_abs();
         let sum = if c > 0 { &mut plus } else { &mut minus };
-        *sum = sum.plus(&product);
+        *sum += product;
     }
     let order = plus.cmp(&minus);
-    let difference = if order.is_lt() { minus.minus(&plus) } else { plus.minus(&minus) };
+    let difference = if order.is_lt() { minus - plus } else { plus - minus };
     // A logarithm is wrong by less than 2^4 of its last digits, and comes less than 2^64 times, for each term.
     let doubt = 64 + 4 + usize::BITS - terms.len().leading_zeros();
-    (difference.bits() > doubt).then_some(order)
+    (difference.bits() > doubt.into()).then_some(order)
 }
 
 /// log2 x times 2^128, wrong by a few of the last digits at most.
-fn log2(x: u64) -> Big {
+fn log2(x: u64) -> BigUint {
     let mut z = u128::from(x) << (64 + x.leading_zeros()); // 127 digits after the point, in [1, 2)
     let mut log = 0u128;
     for bit in (0..128).rev() {
@@ -178,8 +179,7 @@ fn log2(x: u64) -> Big {
             z = high << 1 | low >> 127;
         }
     }
-    let whole = Big::from(u128::from(63 - x.leading_zeros())).times(&Big::from(1 << 127)).times(&Big::from(2));
-    whole.plus(&Big::from(log))
+    (BigUint::from(63 - x.leading_zeros()) << 128) + log
 }
 
 /// Whether a sum of c x log2 x is 0: whether the product of x^(c x) is one. All x are written as products of pairwise
@@ -247,9 +247,9 @@ mod tests {
 
     #[test]
     fn logarithms_have_128_digits() {
-        assert_eq!(log2(1 << 40), Big::from(40).times(&Big::from(1 << 127)).times(&Big::from(2)));
+        assert_eq!(log2(1 << 40), BigUint::from(40u32) << 128);
         for (base, power) in [(3u64, 20), (10, 10), (1001, 5)] {
-            let (one, all) = (log2(base).times(&Big::from(u128::from(power as u32))), log2(base.pow(power)));
+            let (one, all) = (log2(base) * power, log2(base.pow(power)));
             let difference = if one < all { all.minus(&one) } else { one.minus(&all) };
             assert!(difference.bits() < 8, "{base}^{power}: {difference:?}");
         }

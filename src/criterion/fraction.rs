@@ -2,7 +2,9 @@
 
 use std::cmp::Ordering;
 
-use super::big::{Big, Difference};
+use num_bigint::BigUint;
+
+use super::difference::Difference;
 
 /// A fraction that need not be in lowest terms; the denominator is positive.
 #[derive(Debug, Clone, Copy)]
@@ -50,9 +52,9 @@ impl Fraction {
 
     /// As a number of any size, over a power of two.
     pub(super) fn difference(self, digits: u32) -> Difference {
-        let denominator = Big::from(self.denominator).times(&Big::from(1 << digits));
-        let fraction = (Big::from(self.numerator.unsigned_abs()), denominator);
-        let none = (Big::default(), Big::from(1));
+        let denominator = BigUint::from(self.denominator) << digits;
+        let fraction = (BigUint::from(self.numerator.unsigned_abs()), denominator);
+        let none = (BigUint::ZERO, BigUint::from(1u32));
         match self.numerator < 0 {
             true => Difference::new([none].into_iter(), fraction, false),
             false => Difference::new([fraction].into_iter(), none, false),

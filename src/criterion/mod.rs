@@ -12,8 +12,8 @@
 //! tabulated gains that are closer than 2^-30 of the node's mass, in tables of millions of cases, and gain ratios closer
 //! than that.
 
-mod big;
 mod costs;
+mod difference;
 mod entropy;
 mod exact;
 mod fraction;

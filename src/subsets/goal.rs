@@ -8,9 +8,11 @@
 //! those fractions (Farey's) are found from its continued fraction, and their mediant is taken, which has at most twice that
 //! denominator. From then on the order is that of sums of 128 bits.
 
+use num_bigint::BigUint;
+use num_integer::Integer;
+
 use super::Goal;
 use super::ground::Ground;
-use super::wide::Wide;
 use crate::error::{Error, Result};
 
 impl Goal {
@@ -82,9 +84,10 @@ impl Objective {
         let [(penalty, penalty_places), (delta, delta_places)] = [goal.feature_penalty, goal.delta].map(decimal);
         let places = penalty_places.min(delta_places).min(0);
         // Both as multiples of one over a common divisor.
-        let units = Wide::new(whole.total).times(whole.factor).shifted(whole.two.max(0) as usize);
-        let divisor = Wide::new(whole.divisor).shifted(-whole.two.min(0) as usize).shifted_by_ten(-places as u32);
-        let multiple = |digits: u64, of: i32| units.clone().times(digits).shifted_by_ten((of - places) as u32);
+        let tens = |places: i32| BigUint::from(10u32).pow(places as u32);
+        let units = (BigUint::from(whole.total) * whole.factor) << whole.two.max(0);
+        let divisor = (BigUint::from(whole.divisor) << -whole.two.min(0)) * tens(-places);
+        let multiple = |digits: u64, of: i32| &units * digits * tens(of - places);
         let (penalty, delta) = (multiple(penalty, penalty_places), multiple(delta, delta_places));
         // Differences of features on either side.
         let like = like(&penalty, &divisor, 2 * most_features.max(1));
@@ -101,23 +104,23 @@ impl Objective {
     }
 
     /// The greatest difference of two values that is not more than a delta.
-    fn within(&self, delta: &Wide, penalty: &Wide, divisor: &Wide) -> u128 {
-        if delta.is_zero() {
+    fn within(&self, delta: &BigUint, penalty: &BigUint, divisor: &BigUint) -> u128 {
+        if *delta == BigUint::ZERO {
             return 0;
         }
         let most = if self.penalty == 0 { 0 } else { self.most_features as i64 };
         let value =
             |errors: i128, features: i64| errors * self.scale as i128 + i128::from(features) * self.penalty as i128;
         let greatest = (-most..=most).filter_map(|features| {
-            let of_features = penalty.clone().times(features.unsigned_abs());
+            let of_features = penalty * features.unsigned_abs();
             // How many errors may come with so many features.
             let errors = if features <= 0 {
-                delta.plus(&of_features).over(divisor).map_or(MOST_ERRORS, |(n, _)| n.min(MOST_ERRORS)) as i128
+                times(&(delta + of_features), divisor).0.min(MOST_ERRORS) as i128
             } else if of_features <= *delta {
-                delta.minus(&of_features).over(divisor).map_or(MOST_ERRORS, |(n, _)| n.min(MOST_ERRORS)) as i128
+                times(&(delta - of_features), divisor).0.min(MOST_ERRORS) as i128
             } else {
-                let (n, rest) = of_features.minus(delta).over(divisor).filter(|(n, _)| *n < MOST_ERRORS)?;
-                -(n as i128 + i128::from(!rest.is_zero()))
+                let (n, rest) = Some(times(&(of_features - delta), divisor)).filter(|(n, _)| *n < MOST_ERRORS)?;
+                -(n as i128 + i128::from(rest != BigUint::ZERO))
             };
             Some(value(errors, features))
         });
@@ -153,19 +156,21 @@ impl Objective {
     }
 }
 
+/// How often a number is in another, and what is left. 2^100 times is as good as infinitely often.
+fn times(dividend: &BigUint, divisor: &BigUint) -> (u128, BigUint) {
+    let (quotient, rest) = dividend.div_rem(divisor);
+    (u128::try_from(quotient).map_or(1 << 100, |quotient| quotient.min(1 << 100)), rest)
+}
+
 /// A ratio of whole numbers that compares as `a` over `b` does with all ratios of a denominator up to `most`: itself, if it
 /// has such a denominator. Above [`MOST_PENALTY`] all are alike.
-fn like(a: &Wide, b: &Wide, most: u64) -> (u128, u128) {
+fn like(a: &BigUint, b: &BigUint, most: u64) -> (u128, u128) {
     let most = u128::from(most);
     // Convergents, the last one first.
     let [mut last, mut before] = [(1, 0), (0, 1)];
     let (mut dividend, mut divisor) = (a.clone(), b.clone());
-    while !divisor.is_zero() {
-        let (quotient, rest) = match dividend.over(&divisor) {
-            Some((quotient, rest)) => (quotient, rest),
-            // As good as infinite.
-            None => (1 << 100, Wide::new(1)),
-        };
+    while divisor != BigUint::ZERO {
+        let (quotient, rest) = times(&dividend, &divisor);
         if last == (1, 0) && quotient >= MOST_PENALTY {
             return (MOST_PENALTY, 1);
         }

@@ -44,7 +44,6 @@ mod sets;
 mod stack;
 mod trees;
 mod weight;
-mod wide;
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};

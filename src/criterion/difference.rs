@@ -1,0 +1,64 @@
+//! Differences of quotients of whole numbers of any size, for comparisons that nothing smaller can decide: few, so that
+//! they may take their time.
+
+use std::cmp::Ordering;
+
+use num_bigint::BigUint;
+
+/// A difference of two quotients of whole numbers, the denominators positive.
+#[derive(Debug, Clone)]
+pub(super) struct Difference {
+    plus: (BigUint, BigUint),
+    minus: (BigUint, BigUint),
+}
+
+impl Difference {
+    /// The sum of some quotients less one, or the other way round.
+    pub fn new(sum: impl Iterator<Item = (BigUint, BigUint)>, other: (BigUint, BigUint), is_other_first: bool) -> Self {
+        let add = |(a, b): (BigUint, BigUint), (c, d): (BigUint, BigUint)| (a * &d + c * &b, b * d);
+        let sum = sum.fold((BigUint::ZERO, BigUint::from(1u32)), add);
+        let (plus, minus) = if is_other_first { (other, sum) } else { (sum, other) };
+        Difference { plus, minus }
+    }
+
+    /// Whether it is above 0, 0, or below; how far, and over what.
+    fn signed(&self) -> (Ordering, BigUint, BigUint) {
+        let (plus, minus) = (&self.plus.0 * &self.minus.1, &self.minus.0 * &self.plus.1);
+        let sign = plus.cmp(&minus);
+        let size = if sign.is_lt() { minus - plus } else { plus - minus };
+        (sign, size, &self.plus.1 * &self.minus.1)
+    }
+
+    pub fn sign(&self) -> Ordering {
+        (&self.plus.0 * &self.minus.1).cmp(&(&self.minus.0 * &self.plus.1))
+    }
+
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let ((sign, a, b), (other_sign, c, d)) = (self.signed(), other.signed());
+        sign.cmp(&other_sign).then_with(|| {
+            let sizes = (a * d).cmp(&(c * b));
+            if sign.is_lt() { sizes.reverse() } else { sizes }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn differences(a in 0u64..1000, b in 1u64..1000, c in 0u64..1000, d in 1u64..1000, k in 1u64..) {
+            let quotient = |x: u64, y: u64| (BigUint::from(x) * k, BigUint::from(y) * k);
+            let difference = |a, b, c, d| Difference::new([quotient(a, b)].into_iter(), quotient(c, d), false);
+            let order = (a * d).cmp(&(c * b));
+            let this = difference(a, b, c, d);
+            prop_assert_eq!(this.sign(), order);
+            prop_assert_eq!(this.compare(&difference(c, d, a, b)), order);
+            prop_assert_eq!(this.compare(&this), Ordering::Equal);
+            prop_assert_eq!(this.compare(&difference(a + b, b, c, d)), Ordering::Less);
+        }
+    }
+}
