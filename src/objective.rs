@@ -152,7 +152,12 @@ impl Units {
 
     /// A cost in units as the number users see.
     pub fn value(&self, cost: u64) -> f64 {
-        let (cost, (numerator, denominator)) = (cost as f64, self.unit);
+        self.value_of(cost as f64)
+    }
+
+    /// Of units of which some are parts.
+    pub(crate) fn value_of(&self, cost: f64) -> f64 {
+        let (numerator, denominator) = self.unit;
         // The product may be out of range; brought near one and back by a power of two, which loses nothing.
         let near = match numerator {
             x if x >= 1e200 => 2f64.powi(700),

@@ -62,8 +62,8 @@ fn policies(params: &Params) -> Policies {
 
 /// The mass of whole cases, or of parts, as trees show it.
 pub(crate) fn mass_value(table: &Table, mass: u64, whole: bool) -> f64 {
-    let value = table.units.value(mass);
-    if whole { value } else { value / f64::from(1u32 << table.digits) }
+    // A power of two: nothing is lost, and the product stays in range.
+    table.units.value_of(if whole { mass as f64 } else { mass as f64 / f64::from(1u32 << table.digits) })
 }
 
 /// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.

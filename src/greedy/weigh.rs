@@ -346,7 +346,10 @@ impl<'a> Weighing<'a> {
     /// Units of these, if the total fits.
     fn finished(&self, scale: Scale, factors: &[u64], unit: (f64, f64), most: f64) -> Option<Units> {
         let (of_scale, of_factors) = (scale.unit(), unit);
-        let unit = (of_scale.0 * of_factors.0, of_scale.1 * of_factors.1);
+        let unit = match of_scale.0 * of_factors.0 {
+            x if x < 1e250 => (x, of_scale.1 * of_factors.1),
+            _ => (of_scale.0 * (of_factors.0 / of_factors.1), of_scale.1),
+        };
         let scales = match self.is_equal() {
             true => [ClassScale::new(scale, 1)].into(),
             false => factors.iter().map(|&times| ClassScale::new(scale, times)).collect(),
@@ -376,9 +379,9 @@ impl<'a> Weighing<'a> {
                 0 => *of_class,
                 _ => ClassScale::new(of_class.scale.divided(common), common * of_class.times / all),
             };
-            scales = match scales.len() {
-                1 => [ClassScale::new(scales[0].scale.divided(all), scales[0].times)].into(),
-                _ => scales.iter().zip(&common).map(divided).collect(),
+            scales = match self.is_equal() {
+                true => [ClassScale::new(scales[0].scale.divided(all), scales[0].times)].into(),
+                false => scales.iter().zip(&common).map(divided).collect(),
             };
         }
         let unit = (unit.0 * all as f64, unit.1);
