@@ -96,7 +96,7 @@ class TestParameters:
     def test_defaults_of_the_signature_are_those_in_use(self):
         made = GreedyTreeSearch()
         parameters = inspect.signature(GreedyTreeSearch).parameters
-        assert len(parameters) == 14
+        assert len(parameters) == 15
         for name, parameter in parameters.items():
             assert parameter.kind is parameter.KEYWORD_ONLY
             assert getattr(made, name) == parameter.default, name
