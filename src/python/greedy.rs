@@ -140,8 +140,7 @@ impl PyGreedyTreeSearch {
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);
-        let mut grower = PyGrower::new(&keywords, &["max_leaves", "memory_limit"])?;
-        grower.params.limits.memory = keywords.limit("memory_limit", 0)?;
+        let grower = PyGrower::new(&keywords, &["max_leaves"])?;
         keywords.end()?;
         Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))
     }
@@ -149,10 +148,6 @@ impl PyGreedyTreeSearch {
     #[getter]
     fn max_leaves(slf: &Bound<'_, Self>) -> Option<u64> {
         slf.as_super().get().params.max_leaves
-    }
-    #[getter]
-    fn memory_limit(slf: &Bound<'_, Self>) -> Option<u64> {
-        slf.as_super().get().params.limits.memory
     }
 
     /// Grow a tree on a table.

@@ -20,7 +20,14 @@ def test_huge_counts_are_counted():
     assert trees[1].rules()[0].mass == 2**43
 
 
-@pytest.mark.parametrize("cost", [3e6, 1e7, 1e20])
+def test_a_cost_that_would_be_nothing_beside_another_is_refused():
+    data = lattree.Dataset({"x": [0, 0, 1, 1], "y": list("aabb")}, "y")
+    search = lattree.GreedyTreeSearch(costs=[[0, 1e20], [1, 0]])
+    with pytest.raises(lattree.ParameterError, match="`costs` must be 0 or at least 2\\^-20 of the greatest"):
+        search.run(data)
+
+
+@pytest.mark.parametrize("cost", [3e6, 1e7])
 def test_no_cost_is_nothing_beside_another(cost):
     data = lattree.Dataset({"x": [0, 0, 1, 1], "y": list("aabb")}, "y")
     tree = lattree.GreedyTreeSearch(costs=[[0, cost], [1, 0]]).run(data).tree

@@ -16,7 +16,8 @@ TABLE = """
 import numpy as np
 import lattree
 from lattree import (
-    AcceptableSubsetSearch, BackwardEliminationSearch, Dataset, DistinctTreeSearch, ExhaustiveSubsetSearch, GreedyTreeSearch
+    AcceptableSubsetSearch, BackwardEliminationSearch, Dataset, DistinctTreeSearch, ExhaustiveSubsetSearch,
+    GreedyTreeSearch,
 )
 
 def table(rows, columns, classes, seed=0):
