@@ -1,5 +1,7 @@
 //! Tables of more classes than are looked at in pairs, and memory that does not hold what a search would keep.
 
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use lattree::budget::{Limits, Status};
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{Engine, Params};
@@ -48,11 +50,11 @@ fn fault_x1_many_classes_equal_the_search_over_all_tests() {
 /// From memory for next to nothing to enough: fewer columns and lists are kept, and the tree that is proved is the same.
 #[test]
 fn fault_x1_what_is_kept_changes_no_tree() {
-    let proved = std::sync::atomic::AtomicUsize::new(0);
-    for_seeds(150, |seed| {
+    let (proved, all) = (AtomicU64::new(0), AtomicU64::new(0));
+    for_seeds(60, |seed| {
         let mut random = Random::new(19_000_000 + seed);
         let (n_columns, n_classes) = (*random.pick(&[3, 8, 20]), *random.pick(&[2, 3, 9, 30]));
-        let data = random_classes(&mut random, 120, n_columns, 6, n_classes);
+        let data = random_classes(&mut random, 80, n_columns, 5, n_classes);
         let max_depth = *random.pick(&[2, 2, 3]);
         let params = Params { max_depth, engine: Engine::Continuous, threads: Some(1), ..Params::default() };
         let expected = run(&data, &params).expect("a good table");
@@ -63,13 +65,15 @@ fn fault_x1_what_is_kept_changes_no_tree() {
             assert!(outcome.lower_bound <= expected.objective && expected.objective <= outcome.objective, "{}", say());
             if outcome.status == Status::Optimal {
                 assert_eq!(outcome.tree.to_json(), expected.tree.to_json(), "{}", say());
-                proved.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                proved.fetch_add(1, Relaxed);
             } else {
                 assert_eq!(outcome.status, Status::MemoryLimit, "{}", say());
             }
+            all.fetch_add(1, Relaxed);
         }
     });
-    assert!(proved.into_inner() >= 150, "hardly any were proved");
+    println!("{proved:?} of {all:?} were proved");
+    assert!(4 * proved.into_inner() > all.into_inner(), "hardly any were proved");
 }
 
 /// Three hundred classes took 5 GB where 50 MB were allowed, and a thousand one allocation of 12 GB.
