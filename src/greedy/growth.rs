@@ -322,6 +322,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let mut ticker = Ticker::new(self.budget);
         let mut leaves = 1;
         let mut heap = BinaryHeap::new();
+        // The masses that exact gains keep.
+        let mut held = self.budget.reserve(0).expect("nothing fits beside anything");
         let mut fresh = vec![root];
         loop {
             for mut task in fresh.drain(..) {
@@ -333,9 +335,17 @@ impl<'t, I: Impurity> Grower<'t, I> {
                         // In units that whole cases and parts share: powers of two apart.
                         let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();
                         let places = units.log2() as i32 + digits as i32;
-                        let common = i128::from(found.gain) << (32 - places);
-                        let exact = found.exact.map(|exact| exact.in_common(task.whole, self.table.digits));
-                        heap.push(Candidate { gain: (exact, common), task, column, cut: found.cut });
+                        let common = |gain: i64| i128::from(gain) << (32 - places);
+                        let doubt = self.rule(&task).impurity.noise(task.side.total, found.cut.n_branches());
+                        let gain = TotalGain {
+                            exact: found.exact.map(|exact| exact.in_common(task.whole, self.table.digits)),
+                            rounded: common(found.gain),
+                            doubt: common(doubt),
+                        };
+                        if held.grow(gain.exact.as_ref().map_or(0, Exact::heap) as u64).is_err() {
+                            let _ = self.stop.set(Stop::Memory);
+                        }
+                        heap.push(Candidate { gain, task, column, cut: found.cut });
                     }
                     None => room.grown.push((task.id, task.leaf())),
                 }
@@ -650,17 +660,36 @@ impl Task<'_> {
 
 /// A node with its split, by total gain; ties: the node that came first.
 struct Candidate<'t> {
-    /// As it is, if rounding matters, and rounded.
-    gain: (Option<Exact>, i128),
+    gain: TotalGain,
     task: Task<'t>,
     column: u32,
     cut: Cut,
 }
 
+/// What a split takes off the impurity of its cases, in units that all nodes share.
+struct TotalGain {
+    /// As it is, if rounding matters.
+    exact: Option<Exact>,
+    rounded: i128,
+    /// By how much rounding may have changed it.
+    doubt: i128,
+}
+
+impl TotalGain {
+    /// Exact gains take long to compare, and few are so close that it takes them.
+    fn compare(&self, other: &Self) -> std::cmp::Ordering {
+        let rounded = self.rounded.cmp(&other.rounded);
+        if (self.rounded - other.rounded).abs() > self.doubt + other.doubt {
+            return rounded;
+        }
+        let exact = self.exact.as_ref().zip(other.exact.as_ref()).and_then(|(a, b)| a.compare(b));
+        exact.unwrap_or(rounded)
+    }
+}
+
 impl Ord for Candidate<'_> {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let exact = self.gain.0.as_ref().zip(other.gain.0.as_ref()).and_then(|(a, b)| a.compare(b));
-        exact.unwrap_or_else(|| self.gain.1.cmp(&other.gain.1)).then(other.task.id.cmp(&self.task.id))
+        self.gain.compare(&other.gain).then(other.task.id.cmp(&self.task.id))
     }
 }
 

@@ -8,7 +8,7 @@ use super::rebuild::Shape;
 use super::{Params, Run};
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
-use crate::data::{Dataset, OwnTests, Target, Thresholds};
+use crate::data::{Dataset, Feature, Kind, OwnTests, Target, Thresholds};
 use crate::greedy::{self, Missing, NominalSplits};
 use crate::objective;
 use crate::tree::{Node, Test, Tree};
@@ -105,12 +105,14 @@ impl Fallback {
     }
 }
 
-/// Whether the search was left to choose thresholds, and may ask for missing values where there are some.
+/// Whether all tests that a greedy tree may have are offered: all thresholds where some column has any, or those that are
+/// left to the search to choose; and tests for missing values where there are some.
 fn offers_all(data: &Dataset, params: &Params) -> bool {
     let binarizer = &params.binarizer;
     let all = matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All) && binarizer.max_thresholds.is_none();
+    let is_nominal = |feature: &Feature| matches!(feature.kind, Kind::Nominal(_));
     let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
-    all && (binarizer.missing == OwnTests::Yes || is_complete())
+    (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == OwnTests::Yes || is_complete())
 }
 
 /// About how long growth takes: sorting counts most.
