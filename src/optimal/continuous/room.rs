@@ -62,7 +62,7 @@ impl Needs {
         let index = size_of::<I>() as u64;
         let (n, columns, classes) = (ground.n as u64 + 1, ground.columns.len() as u64, ground.n_classes as u64);
         let levels = u64::from(depth.max(1));
-        let groups = columns.div_ceil(GROUP as u64);
+        let groups = columns.div_ceil(GROUP as u64).max(1);
         let pairs = if by_pairs { ground.n_pairs() as u64 } else { 1 };
         let entries = columns * pairs;
         // Vectors and epochs of each column and level, bounds and what was found of entries, masses of classes.
