@@ -2,8 +2,9 @@
 //!
 //! Trees are grown over one kind of object and asked the same two questions of data: *which cases are here* and *how
 //! good is a test on them*. So there is one data model, one tree model, one notion of cost and bound, one budget (time,
-//! memory, interrupt) and one shape of result; searches do not know each other. So far there are two: [`optimal`], which
-//! proves its tree best, and [`greedy`], which grows one as C4.5 and CART do.
+//! memory, interrupt) and one shape of result. There are three searches: [`optimal`], which proves its tree best;
+//! [`greedy`], which grows one as C4.5 and CART do; and [`subsets`], which grows one for each subset of the features that
+//! matters.
 //!
 //! ```
 //! use std::sync::Arc;
@@ -36,7 +37,7 @@
 //! # Map
 //!
 //! ```text
-//! python -> optimal, greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error -> names
+//! python -> optimal, subsets -> greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error -> names
 //! ```
 //!
 //! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was
