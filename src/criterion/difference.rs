@@ -2,8 +2,29 @@
 //! they may take their time.
 
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 
 use num_bigint::BigUint;
+use num_integer::Integer;
+
+/// The sum of some quotients: in lowest terms those of one denominator first, then in pairs, so that most products are of
+/// small numbers.
+fn added_up(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, BigUint) {
+    let mut of_denominators: BTreeMap<BigUint, BigUint> = BTreeMap::new();
+    for (numerator, denominator) in quotients {
+        let common = numerator.gcd(&denominator);
+        *of_denominators.entry(denominator / &common).or_default() += numerator / common;
+    }
+    let mut sums: Vec<(BigUint, BigUint)> = of_denominators.into_iter().map(|(b, a)| (a, b)).collect();
+    while sums.len() > 1 {
+        let add = |pair: &[(BigUint, BigUint)]| match pair {
+            [(a, b), (c, d)] => (a * d + c * b, b * d),
+            rest => rest[0].clone(),
+        };
+        sums = sums.chunks(2).map(add).collect();
+    }
+    sums.pop().unwrap_or((BigUint::ZERO, BigUint::from(1u32)))
+}
 
 /// A difference of two quotients of whole numbers, the denominators positive.
 #[derive(Debug, Clone)]
@@ -15,10 +36,15 @@ pub(super) struct Difference {
 impl Difference {
     /// The sum of some quotients less one, or the other way round.
     pub fn new(sum: impl Iterator<Item = (BigUint, BigUint)>, other: (BigUint, BigUint), is_other_first: bool) -> Self {
-        let add = |(a, b): (BigUint, BigUint), (c, d): (BigUint, BigUint)| (a * &d + c * &b, b * d);
-        let sum = sum.fold((BigUint::ZERO, BigUint::from(1u32)), add);
+        let sum = added_up(sum);
         let (plus, minus) = if is_other_first { (other, sum) } else { (sum, other) };
         Difference { plus, minus }
+    }
+
+    /// Divided by two to a power.
+    pub fn over(self, digits: u32) -> Self {
+        let over = |(a, b): (BigUint, BigUint)| (a, b << digits);
+        Difference { plus: over(self.plus), minus: over(self.minus) }
     }
 
     /// Whether it is above 0, 0, or below; how far, and over what.
@@ -59,6 +85,16 @@ mod tests {
             prop_assert_eq!(this.compare(&difference(c, d, a, b)), order);
             prop_assert_eq!(this.compare(&this), Ordering::Equal);
             prop_assert_eq!(this.compare(&difference(a + b, b, c, d)), Ordering::Less);
+        }
+
+        #[test]
+        fn sums_of_quotients(terms in prop::collection::vec((0u32..50, 1u32..50), 0..9)) {
+            let quotients = terms.iter().map(|&(a, b)| (BigUint::from(a), BigUint::from(b)));
+            let (sum, over) = added_up(quotients.clone());
+            let (expected, below) = quotients.fold((BigUint::ZERO, BigUint::from(1u32)), |(a, b), (c, d)| {
+                (a * &d + c * &b, b * d)
+            });
+            prop_assert_eq!(sum * below, expected * over);
         }
     }
 }

@@ -317,11 +317,14 @@ impl<'a> Weighing<'a> {
             (all / divisor_of_both(all, divisor)).saturating_mul(divisor)
         });
         let each = (most / 4.0) as u128 / u128::from(n_present) / multiple * multiple;
+        if each == 0 {
+            return None;
+        }
         let mut scales = Vec::with_capacity(self.n_classes);
         for (mass, counts) in &classes {
             let scale = Scale::by(total * mass / each as f64);
             let mut of_class = ClassScale::new(scale, 1);
-            if !counts.is_empty() && each > 0 {
+            if !counts.is_empty() {
                 let mut counts: Vec<(f64, u64)> =
                     counts.iter().map(|(&weight, &n)| (f64::from_bits(weight), n)).collect();
                 counts.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));

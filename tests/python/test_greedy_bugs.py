@@ -84,3 +84,14 @@ def test_rules_with_missing_values_read_one_way():
         "if (z <= 0 or missing) and (x > 0 or missing): b (1/0)",
         "if z > 0: c (2/0)",
     ]
+
+
+def test_balanced_classes_whose_masses_have_no_small_multiple_in_common():
+    """Counts of 60 classes that are primes, or near them: the least common multiple has hundreds of digits."""
+    counts = [10**6 + 33 * i * i + 7 * i + 1 for i in range(60)]
+    data = lattree.Dataset({"x": list(range(60)), "y": [f"c{i}" for i in range(60)]}, "y", counts=counts)
+    tree = lattree.GreedyTreeSearch(class_weight="balanced").run(data).tree
+    assert tree.n_leaves == 60
+    masses = [rule.mass for rule in tree.rules()]
+    assert max(masses) == pytest.approx(min(masses), rel=1e-4)
+    assert sum(masses) == pytest.approx(sum(counts), rel=1e-4)
