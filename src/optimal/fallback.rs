@@ -109,7 +109,12 @@ impl Fallback {
 /// left to the search to choose; and tests for missing values where there are some.
 fn offers_all(data: &Dataset, params: &Params) -> bool {
     let binarizer = &params.binarizer;
-    let all = matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All) && binarizer.max_thresholds.is_none();
+    let most = binarizer.max_thresholds.unwrap_or(usize::MAX);
+    let all = match binarizer.thresholds {
+        Thresholds::Auto | Thresholds::All => most >= data.n_rows(),
+        Thresholds::Quantile => binarizer.max_thresholds.is_some() && most >= data.n_rows(),
+        Thresholds::Mdlp => false,
+    };
     let is_nominal = |feature: &Feature| matches!(feature.kind, Kind::Nominal(_));
     let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
     (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == OwnTests::Yes || is_complete())

@@ -309,10 +309,13 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
     let run = Run { data, units: &units, params, budget, board, threads };
     let early = Fallback::early(&run);
+    let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
+    // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
+    let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
+    let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
     if let Some(greedy) = &early {
         board.publish(budget.seconds(), units.value(greedy.cost), 0.0);
     }
-    let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
     let (offered, found) = match offered {
         Err(stop) => (None, Err(stop)),
         Ok(mut offered) => {
@@ -331,9 +334,7 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
         }
     };
-    // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
-    let is_thinned = offered.as_ref().is_some_and(Offered::is_thinned);
-    let greedy = early.or_else(|| (stop.is_some() || is_thinned).then(|| Fallback::late(&run)).flatten());
+    let greedy = early.or_else(|| stop.and_then(|_| Fallback::late(&run)));
     let (tree, cost) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
         Some(Fallback { shape, tests, cost }) => {
             let test_of = |test: u32| tests[test as usize].clone();

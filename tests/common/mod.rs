@@ -245,7 +245,13 @@ pub fn cost_of(data: &Dataset, outcome: &Outcome, node_penalty: f64) -> f64 {
     let wrong = (0..data.n_rows()).filter(|&row| predicted[row] != classes[row]);
     let wrong: u64 = wrong.map(|row| mass_of(data, row, outcome.resolution)).sum();
     let nodes = outcome.tree.n_nodes() as u64;
-    value(wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 }, outcome.resolution)
+    let cost = wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 };
+    // A resolution that is a ratio is rounded itself: then the objective says more exactly what so many units are.
+    if cost == units(outcome.objective, outcome.resolution) {
+        outcome.objective
+    } else {
+        value(cost, outcome.resolution)
+    }
 }
 
 /// Tries all trees. Short, slow, obviously right.

@@ -163,7 +163,7 @@ pub fn random_weights(random: &mut Random, n_rows: usize) -> Option<Vec<f64>> {
         &[1.0, 7.0, 3e4],
         &[1.0, 1e5, 1e8],
         &[1e-3, 7.7],
-        &[1e-9, 1e9],
+        &[1e-9, 1e6],
         &[std::f64::consts::PI, std::f64::consts::E, 1e-3],
     ];
     let palette = random.pick(&PALETTES);

@@ -58,9 +58,10 @@ def test_a_column_without_values_drops_no_row():
     assert str(tree) == "x <= 0: a (1)\nx > 0: b (1)"
 
 
-def test_a_weight_that_is_nothing_is_no_case():
+def test_a_weight_that_would_be_nothing_is_refused():
     data = lattree.Dataset({"x": list("aabbc"), "y": list("nnyyy")}, "y", weight=[1, 1, 1, 1, 1e-20])
-    assert str(lattree.GreedyTreeSearch().run(data).tree) == "x is a: n (2)\nx is b: y (2)\nx is c: n (0)"
+    with pytest.raises(lattree.DataError, match="the weight at row 4 is 1e-20; it must be at least"):
+        lattree.GreedyTreeSearch().run(data)
 
 
 def test_parts_of_cases_that_do_not_fit_are_a_limit():

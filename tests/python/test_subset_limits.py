@@ -14,6 +14,7 @@ pytestmark = [
 
 TABLE = """
 import numpy as np
+import numpy.random  # what is imported later cannot be read by another user
 import lattree
 from lattree import (
     AcceptableSubsetSearch, BackwardEliminationSearch, Dataset, DistinctTreeSearch, ExhaustiveSubsetSearch,
@@ -78,10 +79,12 @@ def hash_of(trees):
 
 
 def test_fault_x4_all_searches_do_without_threads():
-    run = ALL + "import json\n{}\nfound = all_searches()\nprint(json.dumps([started, found]))"
-    started, alone = child(run.format(NO_THREADS))
+    def run(start):
+        return child(f"{ALL}\nimport json\n{start}\nfound = all_searches()\nprint(json.dumps([started, found]))")
+
+    started, alone = run(NO_THREADS)
     assert not started
-    assert alone == child(run.format("started = True"))[1]
+    assert alone == run("started = True")[1]
 
 
 def test_fault_x4_a_list_of_trees_is_bounded_where_no_thread_can_wait():
