@@ -65,7 +65,9 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S], of: Of) -> String {
 /// Words of conditions and rules.
 const WORDS: [&str; 6] = ["<=", ">", "=", "is", "and", "missing"];
 /// What is said in place of a name.
-const WHOLE: [&str; 5] = ["known", "any other", "always", "none", "if"];
+const WHOLE: [&str; 4] = ["known", "any other", "always", "if"];
+/// What is said in place of a list of columns.
+const NO_COLUMN: &str = "none";
 /// How conditions, rules, leaves, hidden nodes and the lines of a text begin.
 const STARTS: [&str; 8] = ["not ", "if ", "each ", "any other ", "...", "|", "[", "("];
 
@@ -81,6 +83,7 @@ fn is_plain(name: &str, of: Of) -> bool {
         || name.starts_with(first)
         || name.contains(|c| must_escape(c, false))
         || WHOLE.contains(&name)
+        || of == Of::Column && name == NO_COLUMN
         || STARTS.iter().any(|start| name.starts_with(start))
         || name.split(' ').any(|word| WORDS.contains(&word))
         || of == Of::Class && name.ends_with(')'))
