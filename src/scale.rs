@@ -126,6 +126,11 @@ impl Scale {
         (self.whole(x) as f64 / (x / self.divisor * self.times / self.common as f64) - 1.0).abs()
     }
 
+    /// Whether rounding changes a number by no more than this part of itself.
+    pub fn is_close(&self, x: f64, most: f64) -> bool {
+        self.error(x) <= most
+    }
+
     /// As a scale whose integers are divided by a number that divides all of them.
     pub fn divided(self, by: u64) -> Self {
         Scale { common: self.common * by, ..self }
@@ -151,7 +156,7 @@ fn is_near(x: f64) -> bool {
 
 /// The least number that, times x >= 1, is near a whole one, by continued fractions; `None` beyond [`FINEST_PART`].
 fn denominator(x: f64) -> Option<u64> {
-    if !(x < (1u64 << 61) as f64) {
+    if x.is_nan() || x >= (1u64 << 61) as f64 {
         return None;
     }
     let exponent = lowest_bit(x).min(0);

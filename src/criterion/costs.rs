@@ -39,7 +39,7 @@ impl Costs {
             Some(scale) => scale,
             None => {
                 let grid = Scale::grid(most, 2.0 * Self::MOST);
-                if let Some(cost) = positive().find(|&cost| !(grid.error(cost) <= Self::MOST_ERROR)) {
+                if let Some(cost) = positive().find(|&cost| !grid.is_close(cost, Self::MOST_ERROR)) {
                     let expected = format!(
                         "0 or at least 2^-20 of the greatest, {most:?}, or multiples of a unit of which that is less than 2^40"
                     );

@@ -181,13 +181,12 @@ fn transposed(
     Ok(columns)
 }
 
+/// The number of each row, the distinct rows as rows of bits, and how many there are.
+type Merged<'b> = (Vec<u32>, (Vec<u64>, Reserved<'b>), usize);
+
 /// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows
 /// as rows of bits, and how many there are.
-fn merge_rows<'b>(
-    data: &Dataset,
-    planes: &[&[u64]],
-    ticker: &mut Ticker<'b>,
-) -> std::result::Result<(Vec<u32>, (Vec<u64>, Reserved<'b>), usize), Stop> {
+fn merge_rows<'b>(data: &Dataset, planes: &[&[u64]], ticker: &mut Ticker<'b>) -> std::result::Result<Merged<'b>, Stop> {
     let words = bits::words(planes.len());
     let mut held = ticker.budget().reserve(0)?;
     let mut pattern_of = vec![ABSENT; data.n_rows()];

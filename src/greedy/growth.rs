@@ -373,7 +373,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         if task.chain.is_some() {
             match self.split_chain(task, column, cut.clone(), room) {
                 Ok(children) => return children,
-                Err(back) => task = back,
+                Err(back) => task = *back,
             }
         }
         let winner = task.orders.iter().position(|(live, _)| *live == column);
@@ -449,13 +449,13 @@ impl<'t, I: Impurity> Grower<'t, I> {
         column: u32,
         cut: Cut,
         room: &mut Room<'t>,
-    ) -> Result<Vec<Task<'t>>, Task<'t>> {
-        let Some(mut chain) = task.chain.take() else { return Err(task) };
+    ) -> Result<Vec<Task<'t>>, Box<Task<'t>>> {
+        let Some(mut chain) = task.chain.take() else { return Err(task.into()) };
         let own = chain.has_own(self.table, column);
         let (others, left) = (chain.others(), chain.part(self.table, (column, &cut), task.count));
         let Some(Left { cases, branch }) = left else {
             self.end_chain(&mut task, *chain);
-            return Err(task);
+            return Err(task.into());
         };
         let set = CaseSet::whole(cases);
         let (masses, count) = set.masses(self.table);

@@ -239,7 +239,8 @@ impl<'a> Weighing<'a> {
                     multiple = (multiple / divisor_of_both(multiple, mass)).checked_mul(mass)?;
                     n_present += 1;
                 }
-                let of = |&mass: &u128| if mass > 0 { u64::try_from(multiple / mass).ok() } else { Some(1) };
+                // Classes without cases have any factor.
+                let of = |&mass: &u128| multiple.checked_div(mass).map_or(Some(1), |times| u64::try_from(times).ok());
                 let whole = masses.iter().map(of).collect::<Option<Vec<u64>>>()?;
                 let (total, below) = (masses.iter().sum::<u128>(), multiple.checked_mul(n_present)?);
                 let common = divisor_of_both(total, below);
@@ -290,7 +291,7 @@ impl<'a> Weighing<'a> {
         };
         let is_wrong = |&row: &usize| {
             let of_class = &scales[if scales.len() == 1 { 0 } else { self.classes[row] as usize }];
-            !(of_class.scale.error(self.weight(row)) <= most_error)
+            !of_class.scale.is_close(self.weight(row), most_error)
         };
         if let Some(row) = (0..self.cases.n_rows()).find(is_wrong) {
             return Ok(Err(row));

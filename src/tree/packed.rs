@@ -63,7 +63,7 @@ pub(crate) fn pack(tests: impl Iterator<Item = Test>) -> Vec<u8> {
 /// Errors: [`Error::BadTree`] where the bytes are damaged.
 pub(crate) fn unpack(mut packed: &[u8], schema: &Schema, mut visit: impl FnMut(Test)) -> Result<()> {
     let damaged = || Error::BadTree { problem: "its list of tests is damaged".into() };
-    fn take<'p, const N: usize>(packed: &mut &'p [u8]) -> Option<[u8; N]> {
+    fn take<const N: usize>(packed: &mut &[u8]) -> Option<[u8; N]> {
         let (first, rest) = packed.split_first_chunk::<N>()?;
         *packed = rest;
         Some(*first)

@@ -217,7 +217,7 @@ impl Boxes {
         let half = self.nodes.len() / 2;
         let mut next = place + 1;
         while next < self.codes.len() && self.counts[next] == 0 {
-            let is_empty = next % RUN == 0 && self.nodes[half + next / RUN].count == 0;
+            let is_empty = next.is_multiple_of(RUN) && self.nodes[half + next / RUN].count == 0;
             next += if is_empty { RUN } else { 1 };
         }
         self.codes.get(next).copied().unwrap_or(u32::MAX)

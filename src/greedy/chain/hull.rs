@@ -228,7 +228,7 @@ impl Hulls {
         let half = self.nodes.len() / 2;
         let mut next = place + 1;
         while next < self.codes.len() && self.of_codes[next].1 == 0 {
-            let is_empty = next % RUN == 0 && self.nodes[half + next / RUN].count == 0;
+            let is_empty = next.is_multiple_of(RUN) && self.nodes[half + next / RUN].count == 0;
             next += if is_empty { RUN } else { 1 };
         }
         self.codes.get(next).copied().unwrap_or(u32::MAX)
@@ -390,7 +390,7 @@ mod tests {
         let mut line: Vec<Point> = (1..9).map(|i| [i, 2 * i]).collect();
         keep_corners(&mut line);
         assert_eq!(line, [[1, 2], [8, 16]]);
-        let mut steps: Vec<Point> = (1..100).map(|i| [i / 2, (i + 1) / 2]).collect();
+        let mut steps: Vec<Point> = (1u64..100).map(|i| [i / 2, i.div_ceil(2)]).collect();
         keep_corners(&mut steps);
         assert_eq!(steps, [[0, 1], [1, 1], [49, 49], [49, 50]]);
     }

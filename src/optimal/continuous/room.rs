@@ -207,7 +207,7 @@ mod tests {
     fn as_many_columns_are_kept_as_may_be() {
         let mut kept = Kept::new(3);
         assert_eq!([0, 1, 2].map(|column| kept.admit(column)), [None; 3]);
-        let mut held = vec![0, 1, 2];
+        let mut held = [0, 1, 2];
         for column in 3..40 {
             let gone = kept.admit(column).expect("there are enough");
             let place = held.iter().position(|&other| other == gone).expect("it was kept");
