@@ -98,7 +98,7 @@ class Columns:
     def _convert(self, name: str) -> pl.Series:
         try:
             series, levels, ordered = _column(name, self._given[name]())
-        except (DataError, MemoryError):
+        except (DataError, MemoryError, UnicodeEncodeError):
             raise
         except (Exception, pl.exceptions.PanicException) as error:  # of whoever made the column
             raise DataError(f"column {quoted(name)} cannot be read: {first_line(error)}") from error

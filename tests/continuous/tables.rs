@@ -4,6 +4,7 @@
 //! integers that no float can hold, infinities and levels all stand for the same ranks.
 
 use lattree::data::{Column, Dataset, Feature, Kind, Number};
+use lattree::objective::Units;
 
 use crate::common::Random;
 use crate::common::tables::{feature, level_names, levels, table};
@@ -205,8 +206,11 @@ pub fn random_cuts(random: &mut Random, size: Size) -> Dataset {
     let (rule, noise) = (Rule::new(random, &columns, used, depth), *random.pick(&[0, 5, 15, 30, 100]));
     let classes = (0..n_rows)
         .map(|row| (if random.chance(noise) { random.below(used) } else { rule.class(&columns, row) }) as u32)
-        .collect();
-    let columns = columns.iter().enumerate().map(|(j, ranks)| ranks.column(random, &format!("x{j}"))).collect();
+        .collect::<Vec<u32>>();
+    let columns: Vec<_> = columns.iter().enumerate().map(|(j, ranks)| ranks.column(random, &format!("x{j}"))).collect();
     let (counts, weights) = (random_counts(random, n_rows), random_weights(random, n_rows));
-    table(columns, n_classes as usize, classes, counts, weights)
+    let made = table(columns.clone(), n_classes as usize, classes.clone(), counts, weights);
+    // What has no place beside the rest is refused: here as much as it takes to ask for these penalties is left out.
+    let fits = [0.0, 0.05, 0.25, 0.5, 1.0].iter().all(|&penalty| Units::new(&made, penalty).is_ok());
+    if fits { made } else { table(columns, n_classes as usize, classes, None, None) }
 }

@@ -254,7 +254,7 @@ class TestNames:
             {"a": ["\ud800", "b"], "y": [0, 1]},
             {"a": [1, 2], "y": ["\ud800", "b"]},
         ):
-            with pytest.raises(DataError, match=r'\\u\{d800\}'):
+            with pytest.raises(DataError, match=r"\\u\{d800\}"):
                 Dataset(table, "y")
 
     def test_names_are_quoted_only_where_needed(self):
