@@ -245,13 +245,15 @@ pub fn cost_of(data: &Dataset, outcome: &Outcome, node_penalty: f64) -> f64 {
     let wrong = (0..data.n_rows()).filter(|&row| predicted[row] != classes[row]);
     let wrong: u64 = wrong.map(|row| mass_of(data, row, outcome.resolution)).sum();
     let nodes = outcome.tree.n_nodes() as u64;
-    let cost = wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 };
-    // A resolution that is a ratio is rounded itself: then the objective says more exactly what so many units are.
-    if cost == units(outcome.objective, outcome.resolution) {
-        outcome.objective
-    } else {
-        value(cost, outcome.resolution)
-    }
+    shown(wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 }, outcome)
+}
+
+/// A cost as the number that an outcome would show for it. A resolution that is a ratio is rounded itself: then an objective
+/// of as many units says more exactly what they are; of more units than floats tell apart, one of about as many.
+pub fn shown(cost: u64, outcome: &Outcome) -> f64 {
+    let found = units(outcome.objective, outcome.resolution);
+    let is_it = if cost < 1 << 50 { cost == found } else { cost.abs_diff(found) <= cost >> 50 };
+    if is_it { outcome.objective } else { value(cost, outcome.resolution) }
 }
 
 /// Tries all trees. Short, slow, obviously right.

@@ -7,7 +7,7 @@ use lattree::data::{Binarizer, Column, Dataset, Nominal, Target, Thresholds, Val
 use lattree::optimal::{Engine, Params, Rank};
 
 use crate::brute::Brute;
-use crate::common::{Random, for_seeds, random_table, shape_of, tables, value};
+use crate::common::{Random, for_seeds, random_table, shape_of, shown, tables};
 use crate::tables::{Size, random_cuts};
 use crate::{check_proved, continuous, offered, random_params, run};
 
@@ -79,7 +79,7 @@ fn check_problem(seed: u64, seen: &Seen) {
     for params in continuous(&mut random, &params) {
         let say = || format!("seed {seed}, {params:?}\n{data:?}");
         let outcome = run(&data, &params).expect("a good table");
-        assert_eq!(outcome.objective, value(costs[nodes], outcome.resolution), "{}", say());
+        assert_eq!(shown(costs[nodes], &outcome), outcome.objective, "{}", say());
         assert_eq!(shape_of(&outcome.tree, &tests, 0), shape, "{}", say());
         check_proved(&outcome, &reference, &data, &params, &say);
     }
