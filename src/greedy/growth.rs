@@ -339,9 +339,9 @@ impl<'t, I: Impurity> Grower<'t, I> {
         self.stop.get().is_some()
     }
 
-    /// Asks the budget whether to go on.
-    fn checks(&self) -> bool {
-        self.budget.check().map_err(|stop| self.stop.set(stop)).is_ok()
+    /// What came of some work; nothing, and the end of growth, where the run has to stop.
+    fn go_on<T>(&self, outcome: Result<T, Stop>) -> Option<T> {
+        outcome.map_err(|stop| self.stop.set(stop)).ok()
     }
 
     /// Does work in a room of its own.
@@ -365,8 +365,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let k = self.table.n_classes;
         let bytes = NODE_BYTES + 8 * k as u64 + ClassSums::bytes(k, task.rows);
         let n_branches = self.table.columns[column as usize].n_branches(&cut);
-        if let Err(stop) = room.charge(self.budget, n_branches.saturating_mul(bytes)) {
-            let _ = self.stop.set(stop);
+        if self.go_on(room.charge(self.budget, n_branches.saturating_mul(bytes))).is_none() {
             room.grown.push((task.id, task.leaf()));
             return Vec::new();
         }
@@ -383,14 +382,11 @@ impl<'t, I: Impurity> Grower<'t, I> {
             _ => {
                 let coded = &self.table.columns[column as usize];
                 own = coded.has_own(&task.set);
-                match self.branches_of_cells(&task, column, &cut, room, ticker) {
-                    Ok(branches) => branches,
-                    Err(stop) => {
-                        let _ = self.stop.set(stop);
-                        room.grown.push((task.id, task.leaf()));
-                        return Vec::new();
-                    }
-                }
+                let Some(branches) = self.go_on(self.branches_of_cells(&task, column, &cut, room, ticker)) else {
+                    room.grown.push((task.id, task.leaf()));
+                    return Vec::new();
+                };
+                branches
             }
         };
         let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
@@ -433,12 +429,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
         if bytes < PIECE as usize / 4 {
             return true;
         }
-        match self.budget.reserve(bytes as u64) {
-            Ok(reserved) => *held = Some(reserved),
-            Err(stop) => {
-                let _ = self.stop.set(stop);
-            }
-        }
+        *held = self.go_on(self.budget.reserve(bytes as u64));
         held.is_some()
     }
 

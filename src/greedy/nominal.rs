@@ -4,27 +4,40 @@ use std::cmp::Reverse;
 
 use super::cells::Cell;
 use super::split::{Cut, Found, Known, Pair, Rule, Sides};
+use crate::budget::{Stop, Ticker};
 use crate::criterion::{Exact, Impurity};
 
 /// Up to this many levels at a node all their subsets are tried.
 const EXHAUSTIVE: usize = 12;
 /// Beyond, levels are ordered by the shares of at most this many classes.
 const ORDERS: usize = 32;
+/// Bytes from which memory for the work on a column is charged.
+const LARGE: usize = 1 << 16;
 
 impl<I: Impurity> Rule<I> {
-    /// A branch per level.
-    pub fn multiway(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
+    /// A branch per level. Complexity: O(cells + levels x classes).
+    pub fn multiway(
+        &self,
+        cells: &[Cell],
+        known: &Known,
+        sides: &mut Sides,
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
+        let n_classes = known.side.masses.len();
+        let bytes = if self.impurity.rounds() { 16 * n_classes * groups(cells).count() } else { 0 };
+        let _held = if bytes < LARGE { None } else { Some(ticker.budget().reserve(bytes as u64)?) };
         let part = &mut sides.left;
         part.copy_from(known.side);
         let (mut gain, mut large, mut differs) = (-self.impurity.purity(known.side), 0, false);
         let (mut codes, mut masses, mut by_class) = (Vec::new(), Vec::new(), Vec::new());
         for group in groups(cells) {
+            ticker.tick(n_classes)?;
             part.masses.fill(0);
             group.iter().for_each(|cell| part.masses[cell.class as usize] += cell.mass);
             self.impurity.settle(part);
             let count = group.iter().map(|cell| cell.count).sum::<u64>();
             if count < self.min_leaf {
-                return None;
+                return Ok(None);
             }
             large += u32::from(count >= self.min_branch);
             gain += self.impurity.purity(part);
@@ -35,31 +48,38 @@ impl<I: Impurity> Rule<I> {
                 by_class.extend_from_slice(&part.masses);
             }
         }
-        let exact = self.exact(known, by_class.chunks_exact(known.side.masses.len()));
+        let exact = self.exact(known, by_class.chunks_exact(n_classes));
         let is_gain = exact.as_ref().and_then(Exact::is_positive).unwrap_or_else(|| {
             let noise = self.impurity.noise(known.side.total, codes.len());
             gain > noise || differs || self.impurity.is_gain(part, known.side, gain)
         });
         if large < 2 || !is_gain {
-            return None;
+            return Ok(None);
         }
-        self.found(known, (gain, exact), masses.into_iter(), || Cut::Each(codes.into()))
+        Ok(self.found(known, (gain, exact), masses.into_iter(), || Cut::Each(codes.into())))
     }
 
-    /// One level against the others; ties: the first level.
-    pub fn one_vs_rest(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
+    /// One level against the others; ties: the first level. Complexity: O(cells + levels x classes).
+    pub fn one_vs_rest(
+        &self,
+        cells: &[Cell],
+        known: &Known,
+        sides: &mut Sides,
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let mut pair = Pair::<I>::new(self, known, sides);
         let mut found = None;
         for group in groups(cells) {
+            ticker.tick(known.side.masses.len())?;
             pair.restart();
             group.iter().for_each(|&cell| pair.pass(cell));
             if pair.is_better() {
                 found = Some((group[0].code, pair.left.total));
             }
         }
-        let (code, mass) = found?;
+        let Some((code, mass)) = found else { return Ok(None) };
         let best = pair.best_gain();
-        self.found(known, best, self.two(known, mass), || Cut::Is(code))
+        Ok(self.found(known, best, self.two(known, mass), || Cut::Is(code)))
     }
 
     /// A set of levels against the others; the one that passes has the first level.
@@ -67,8 +87,17 @@ impl<I: Impurity> Rule<I> {
     /// For two classes the best set takes levels in the order of one class's share (Breiman et al., *Classification and
     /// Regression Trees*, 1984, theorem 4.5), unless a branch may be too small or costs bend the impurity; then, and for
     /// more classes, all sets are tried up to [`EXHAUSTIVE`] levels. Beyond that the sets that take levels in the order of
-    /// some class's share are tried, for each of the [`ORDERS`] most frequent classes in turn: a heuristic. Ties: the first set tried.
-    pub fn subsets(&self, cells: &[Cell], known: &Known, sides: &mut Sides) -> Option<Found> {
+    /// some class's share are tried, for each of the [`ORDERS`] most frequent classes in turn: a heuristic. Ties: the first
+    /// set tried.
+    ///
+    /// Complexity: O(2^levels x cells), or per class O(cells + levels log levels + levels x classes).
+    pub fn subsets(
+        &self,
+        cells: &[Cell],
+        known: &Known,
+        sides: &mut Sides,
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let groups: Vec<&[Cell]> = groups(cells).collect();
         let n_classes = known.side.masses.len();
         let by_shares = n_classes == 2 && self.shares_order && self.min_side() <= 1;
@@ -77,6 +106,7 @@ impl<I: Impurity> Rule<I> {
         if groups.len() <= EXHAUSTIVE && !by_shares {
             // Bit i - 1 of a set is group i; group 0 is always there.
             for set in 0..(1u32 << (groups.len() - 1)) - 1 {
+                ticker.tick(cells.len() + n_classes)?;
                 pair.restart();
                 let members = (0..groups.len()).filter(|&i| i == 0 || set >> (i - 1) & 1 == 1);
                 members.clone().for_each(|i| groups[i].iter().for_each(|&cell| pair.pass(cell)));
@@ -86,9 +116,11 @@ impl<I: Impurity> Rule<I> {
             }
         } else {
             for class in if by_shares { vec![1] } else { frequent(&known.side.masses) } {
+                ticker.tick(cells.len() + 10 * groups.len())?;
                 let order = by_share(&groups, class);
                 pair.restart();
                 for (i, &group) in order[..order.len() - 1].iter().enumerate() {
+                    ticker.tick(n_classes)?;
                     groups[group].iter().for_each(|&cell| pair.pass(cell));
                     if pair.is_better() {
                         passes = Some((order[..=i].to_vec(), pair.left.total));
@@ -96,13 +128,13 @@ impl<I: Impurity> Rule<I> {
                 }
             }
         }
-        let (passes, mass) = passes?;
+        let Some((passes, mass)) = passes else { return Ok(None) };
         let best = pair.best_gain();
         let mut is_in = vec![false; groups.len()];
         passes.iter().for_each(|&group| is_in[group] = true);
         let first = is_in[0];
         let codes = groups.iter().zip(&is_in).filter(|(_, is_in)| **is_in == first).map(|(group, _)| group[0].code);
-        self.found(known, best, self.two(known, mass), || Cut::In(codes.collect()))
+        Ok(self.found(known, best, self.two(known, mass), || Cut::In(codes.collect())))
     }
 }
 

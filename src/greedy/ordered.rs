@@ -2,6 +2,7 @@
 
 use super::cells::Cell;
 use super::split::{Cut, Found, Known, Pair, Rule, Sides, is_greater};
+use crate::budget::{Stop, Ticker};
 use crate::criterion::Impurity;
 
 /// The cases below a cut of two classes: their mass, that of class 1, how many, and the greatest code.
@@ -46,13 +47,14 @@ impl Width for u64 {
 
 impl<I: Impurity> Rule<I> {
     /// The best cut of an ordered column; ties: the first. `cells` ascend by code, of which there are two or more.
-    /// Complexity: O(cells), times what the impurity takes.
+    /// Complexity: O(cells), times what the impurity takes: O(classes) for errors and where errors have costs.
     pub fn ordered(
         &self,
         cells: impl Iterator<Item = Cell> + Clone,
         known: &Known,
         sides: &mut Sides,
-    ) -> Option<Found> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         if known.side.masses.len() == 2 {
             let worth = &mut sides.worth.of_cuts;
             let found = match u32::try_from(known.side.total) {
@@ -60,12 +62,12 @@ impl<I: Impurity> Rule<I> {
                 Err(_) => self.ordered_of_two::<u64>(cells.clone(), known, &mut sides.cuts, worth),
             };
             if found.is_some() || self.impurity.noise(known.side.total, 2) == 0 {
-                return found;
+                return Ok(found);
             }
         }
         match self.impurity.is_slow(known.side.total) && cells.clone().nth(FEW_CUTS).is_some() {
-            true => self.ordered_of_many::<true>(cells, known, sides),
-            false => self.ordered_of_many::<false>(cells, known, sides),
+            true => self.ordered_of_many::<true>(cells, known, sides, ticker),
+            false => self.ordered_of_many::<false>(cells, known, sides, ticker),
         }
     }
 
@@ -75,13 +77,16 @@ impl<I: Impurity> Rule<I> {
         cells: impl Iterator<Item = Cell> + Clone,
         known: &Known,
         sides: &mut Sides,
-    ) -> Option<Found> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let mut worth = std::mem::take(&mut sides.worth);
         let least = if LAZY { self.look_roughly(cells.clone(), known, &mut worth) } else { 0.0 };
         let mut pair = Pair::<I, LAZY>::new(self, known, sides);
         let (mut found, mut below, mut cut) = (None, u32::MAX, 0);
+        let n_classes = known.side.masses.len();
         for cell in cells {
             if below != cell.code {
+                ticker.tick(n_classes)?;
                 let is_near = !LAZY || worth.of_cuts[cut] >= least;
                 if is_near && pair.count > 0 && pair.is_better() {
                     found = Some((below, cell.code, pair.left.total));
@@ -92,8 +97,8 @@ impl<I: Impurity> Rule<I> {
         }
         let best = found.map(|_| pair.best_gain());
         sides.worth = worth;
-        let ((below, above, mass), best) = found.zip(best)?;
-        self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above })
+        let Some(((below, above, mass), best)) = found.zip(best) else { return Ok(None) };
+        Ok(self.found(known, best, self.two(known, mass), || Cut::AtMost { below, above }))
     }
 
     /// What the branches of each cut are about worth together; nothing where they are too small. Cuts worth less than what

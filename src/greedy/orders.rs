@@ -7,6 +7,7 @@ use super::cells::Cell;
 use super::split::{Found, Known, Rule, Sides};
 use super::table::{Table, Weights};
 use crate::bits;
+use crate::budget::{Stop, Ticker};
 use crate::criterion::Impurity;
 
 /// A case in a sorted column: its code and class in the upper half, its number in the lower.
@@ -64,6 +65,14 @@ impl Layout {
         Cell { code: self.code(entry), class: self.class(entry), mass: 1, count: 1 }
     }
 
+    /// A case of any mass.
+    #[inline]
+    pub fn cell_of(self, table: &Table, entry: Entry) -> Cell {
+        let case = case(entry);
+        let (code, class) = (self.code(entry), self.class(entry));
+        Cell { code, class, mass: table.mass(case), count: table.count(case) }
+    }
+
     /// Whether two entries have different codes.
     pub fn differ(self, a: Entry, b: Entry) -> bool {
         self.code(a) != self.code(b)
@@ -84,24 +93,16 @@ impl Layout {
         table: &Table,
         entries: &[Entry],
         known: &Known,
-        sides: &mut Sides,
-    ) -> Option<Found> {
+        (sides, ticker): (&mut Sides, &mut Ticker),
+    ) -> Result<Option<Found>, Stop> {
         if self.is_constant(entries) {
-            return None;
+            return Ok(None);
         }
         match matches!(table.weights, Weights::Unit) {
-            true => rule.ordered(entries.iter().map(|&entry| self.cell((entry >> 32) as u32)), known, sides),
+            true => rule.ordered(entries.iter().map(|&entry| self.cell((entry >> 32) as u32)), known, sides, ticker),
             false => {
-                let cell = |&entry: &Entry| {
-                    let case = case(entry);
-                    Cell {
-                        code: self.code(entry),
-                        class: self.class(entry),
-                        mass: table.mass(case),
-                        count: table.count(case),
-                    }
-                };
-                rule.ordered(entries.iter().map(cell), known, sides)
+                let cells = entries.iter().map(|&entry| self.cell_of(table, entry));
+                rule.ordered(cells, known, sides, ticker)
             }
         }
     }

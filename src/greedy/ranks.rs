@@ -88,7 +88,13 @@ impl Unsettled {
 }
 
 impl<I: Impurity> RanksBy<I> {
-    fn look(&self, column: usize, (set, side, count): (&CaseSet, &Side, u64), room: &mut Room) -> Look {
+    fn look(
+        &self,
+        column: usize,
+        (set, side, count): (&CaseSet, &Side, u64),
+        room: &mut Room,
+        ticker: &mut Ticker,
+    ) -> Result<Look, Stop> {
         let (cells, sides) = &mut **room;
         let rule = &self.rules[usize::from(set.has_fractions())];
         let coded = &self.table.columns[column];
@@ -96,32 +102,32 @@ impl<I: Impurity> RanksBy<I> {
         let fits = coded.ordered && layout.fits(coded.n_codes);
         if fits && let Some(keys) = cells.keys(&self.table, column, set, layout) {
             let cell = |&key: &u32| layout.cell(key);
-            return match (keys.first(), keys.last()) {
+            return Ok(match (keys.first(), keys.last()) {
                 (Some(first), Some(last)) if cell(first).code != cell(last).code => {
-                    rule.best_cut(coded, keys.iter().map(cell), side, count, sides).into()
+                    rule.best_cut(coded, keys.iter().map(cell), (side, count), sides, ticker)?.into()
                 }
                 _ => Look::Constant,
-            };
+            });
         }
         if coded.ordered
             && let Some(tallies) = cells.tallies(&self.table, column, set)
         {
             let of_code = (0..).zip(tallies.chunks_exact(k)).filter(|(_, of_code)| of_code.iter().any(|&n| n > 0));
             if of_code.clone().nth(1).is_none() {
-                return Look::Constant;
+                return Ok(Look::Constant);
             }
             let of_code =
                 of_code.flat_map(|(code, of_code)| (0..).zip(of_code).map(move |(class, &n)| (code, class, n)));
             let cells = of_code.filter(|(.., n)| *n > 0);
             let cells = cells.map(|(code, class, n)| Cell { code, class, mass: n.into(), count: n.into() });
-            return rule.best_cut(coded, cells, side, count, sides).into();
+            return Ok(rule.best_cut(coded, cells, (side, count), sides, ticker)?.into());
         }
         cells.collect(&self.table, column, set);
         let cells = &cells.cells;
-        match cells.first().map(|cell| cell.code) == cells.last().map(|cell| cell.code) {
+        Ok(match cells.first().map(|cell| cell.code) == cells.last().map(|cell| cell.code) {
             true => Look::Constant,
-            false => rule.best(coded, cells, side, count, sides).into(),
-        }
+            false => rule.best(coded, cells, (side, count), sides, ticker)?.into(),
+        })
     }
 }
 
@@ -230,14 +236,10 @@ impl<I: Impurity> RanksBy<I> {
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
         let rules = (&self.rules[usize::from(set.has_fractions())], &*self.table);
-        let (mut outcome, evaluations) = (Ok(()), &mut self.evaluations);
+        let evaluations = &mut self.evaluations;
         let mut room = held(self.rooms.get_mut()).pop().unwrap_or_default();
-        let go_on = || {
-            outcome = ticker.tick(2 * set.cases().len());
-            *evaluations += u64::from(outcome.is_ok());
-            outcome.is_ok()
-        };
         let saw = |column: usize, look: &RoughLook| {
+            *evaluations += 1;
             if !matches!(look, RoughLook::Unclear) {
                 bits::set(&mut ranking.evaluated, column);
             }
@@ -245,7 +247,8 @@ impl<I: Impurity> RanksBy<I> {
                 bits::set(&mut ranking.constant, column);
             }
         };
-        added.extend(self.rough.survey(rules, (set, side), columns, &mut room.1, go_on, saw));
+        let (best, outcome) = self.rough.survey(rules, (set, side), columns, &mut room.1, ticker, saw);
+        added.extend(best);
         added.append(&mut self.rough.ties);
         held(self.rooms.get_mut()).push(room);
         columns.clone_from(&self.rough.unclear);
@@ -276,19 +279,25 @@ impl<I: Impurity> RanksBy<I> {
         let n = set.0.cases().len();
         if let Some(pool) = self.sharing(set.0, columns.len()) {
             let threads = pool.current_num_threads();
-            ticker.tick(n * columns.len() / threads)?;
+            let budget = ticker.budget();
             let chunks = columns.par_chunks(columns.len().div_ceil(4 * threads));
             let looks = chunks.flat_map_iter(|columns| {
-                let mut room = lock(&self.rooms).pop().unwrap_or_default();
+                let (mut room, mut ticker) = (lock(&self.rooms).pop().unwrap_or_default(), Ticker::new(budget));
                 room.0.enter_for_keys(&self.table, set.0);
-                let looks: Vec<Look> = columns.iter().map(|&column| self.look(column, set, &mut room)).collect();
+                let look = |&column: &usize| {
+                    ticker.tick(2 * n)?;
+                    self.look(column, set, &mut room, &mut ticker)
+                };
+                let looks: Vec<Result<Look, Stop>> = columns.iter().map(look).collect();
                 room.0.leave(set.0);
                 lock(&self.rooms).push(room);
                 looks
             });
-            let looks: Vec<Look> = pool.install(|| looks.collect());
-            self.evaluations += columns.len() as u64;
-            columns.iter().zip(looks).for_each(|(&column, look)| take(column, look));
+            let looks: Vec<Result<Look, Stop>> = pool.install(|| looks.collect());
+            for (&column, look) in columns.iter().zip(looks) {
+                self.evaluations += 1;
+                take(column, look?);
+            }
             return Ok(());
         }
         let mut outcome = Ok(());
@@ -307,17 +316,27 @@ impl<I: Impurity> RanksBy<I> {
             let look = match is_rough {
                 true => {
                     let rules = (&self.rules[usize::from(set.0.has_fractions())], &*self.table);
-                    self.rough.closely(rules, column, (set.0, set.1), &mut room.1, is_alone)
+                    self.rough.closely(rules, column, (set.0, set.1), (&mut room.1, ticker), is_alone)
                 }
-                false => None,
+                false => Ok(None),
             };
-            let look = look.unwrap_or_else(|| {
-                if !is_entered {
-                    room.0.enter_for_keys(&self.table, set.0);
+            let look = look.and_then(|look| match look {
+                Some(look) => Ok(look),
+                None => {
+                    if !is_entered {
+                        room.0.enter_for_keys(&self.table, set.0);
+                    }
+                    is_entered = true;
+                    self.look(column, set, &mut room, ticker)
                 }
-                is_entered = true;
-                self.look(column, set, &mut room)
             });
+            let look = match look {
+                Ok(look) => look,
+                Err(stop) => {
+                    outcome = Err(stop);
+                    break;
+                }
+            };
             let is_end = matches!(&look, Look::Splits(found) if self.rule(set.0).is_perfect(found, set.1));
             take(column, look);
             if is_end {

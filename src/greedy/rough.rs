@@ -11,6 +11,7 @@ use super::grid::{Take, Tally};
 use super::ranking::Added;
 use super::split::{Cut, Found, Known, Look, Rule, Sides};
 use super::table::{Coded, NONE, Table, Weights};
+use crate::budget::{Stop, Ticker};
 use crate::criterion::roughly::{self, Cuts, MARGIN, Sets};
 use crate::criterion::{Impurity, Side};
 use crate::simd::{BLOCK, Isa};
@@ -21,6 +22,9 @@ const CODES_PER_CASE: usize = 128;
 
 /// Codes below it and places among [`FEW`] fit into one word.
 const MOST_WITH_PLACE: u32 = u32::MAX / FEW as u32;
+
+/// A column and its split; an error where that takes another look.
+type Best = (usize, Result<Option<Found>, ()>);
 
 /// Room for the work, kept between sets.
 #[derive(Debug, Default)]
@@ -165,9 +169,9 @@ impl Rough {
         self.known.masses.clear();
     }
 
-    /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until `go_on` says no.
+    /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until the run has to stop.
     /// `saw` gets what is known of each of them. Returns that of greatest gain, as far as was seen, and its split: roughly if
-    /// no other column comes near but as a tie. What is known of the others is left in `gains`, `unclear` and `ties`. Of
+    /// no other column comes near but as a tie; and whether it came to its end. What is known of the others is left in `gains`, `unclear` and `ties`. Of
     /// `side` the masses and their sum are read alone.
     pub fn survey<I: Impurity>(
         &mut self,
@@ -175,20 +179,21 @@ impl Rough {
         (set, side): (&CaseSet, &Side),
         columns: &[usize],
         sides: &mut Sides,
-        mut go_on: impl FnMut() -> bool,
+        ticker: &mut Ticker,
         mut saw: impl FnMut(usize, &RoughLook),
-    ) -> Option<(u32, Found)> {
+    ) -> (Option<(u32, Found)>, Result<(), Stop>) {
         self.enter(table, set, side);
         let grid = table.grid();
         self.tally.add_up(grid, set, &self.masses, columns.iter().filter_map(|&column| grid.span(column)));
         self.gains.clear();
         self.unclear.clear();
         self.ties.clear();
-        let mut best = None;
+        let (mut best, mut outcome) = (None, Ok(()));
         // The gain that leaves no impurity.
         let perfect = -self.whole.1 / side.total as f32 - MARGIN;
         for &column in columns {
-            if !go_on() {
+            outcome = ticker.tick(2 * set.cases().len());
+            if outcome.is_err() {
                 break;
             }
             let look = self.look(rule, table, column, (set, side.total));
@@ -213,7 +218,14 @@ impl Rough {
         let least = self.best.gain - MARGIN;
         let near = self.gains.iter().filter(|(_, gain)| *gain >= least).count();
         let is_alone = self.unclear.is_empty() && near == 1 + self.ties.len();
-        let (column, found) = best.or_else(|| self.best(rule, table, side, sides, is_alone))?;
+        let (column, found) = match best {
+            Some(best) => best,
+            None => match self.best(rule, table, side, (sides, ticker), is_alone) {
+                Ok(Some(best)) => best,
+                Ok(None) => return (None, outcome),
+                Err(stop) => return (None, Err(stop)),
+            },
+        };
         if !(is_alone && matches!(&found, Ok(Some(found)) if found.is_rough())) {
             self.ties.clear();
         }
@@ -223,7 +235,7 @@ impl Rough {
             self.unclear.push(column);
             self.unclear.sort_unstable();
         }
-        found.ok().flatten().map(|found| (column as u32, found))
+        (found.ok().flatten().map(|found| (column as u32, found)), outcome)
     }
 
     /// Takes a column, the one that was looked at last, for a tie if it gains what the best does for the same reason.
@@ -247,17 +259,20 @@ impl Rough {
         (rule, table): (&Rule<I>, &Table),
         column: usize,
         (set, side): (&CaseSet, &Side),
-        sides: &mut Sides,
+        (sides, ticker): (&mut Sides, &mut Ticker),
         is_enough: bool,
-    ) -> Option<Look> {
+    ) -> Result<Option<Look>, Stop> {
         self.best.gain = f32::NEG_INFINITY;
         self.tally.add_up(table.grid(), set, &self.masses, table.grid().span(column).into_iter());
-        match self.look(rule, table, column, (set, side.total)) {
+        Ok(match self.look(rule, table, column, (set, side.total)) {
             RoughLook::Constant => Some(Look::Constant),
             RoughLook::NoSplit => Some(Look::NoSplit),
-            RoughLook::Gain(_) => self.best(rule, table, side, sides, is_enough)?.1.ok().map(Look::from),
+            RoughLook::Gain(_) => {
+                let best = self.best(rule, table, side, (sides, ticker), is_enough)?;
+                best.and_then(|(_, found)| found.ok()).map(Look::from)
+            }
             RoughLook::Unclear => None,
-        }
+        })
     }
 
     /// Looks at a column of the set entered, which is of that mass; it is added up if it is narrow.
@@ -424,19 +439,19 @@ impl Rough {
         rule: &Rule<I>,
         table: &Table,
         node: &Side,
-        sides: &mut Sides,
+        (sides, ticker): (&mut Sides, &mut Ticker),
         is_enough: bool,
-    ) -> Option<(usize, Result<Option<Found>, ()>)> {
+    ) -> Result<Option<Best>, Stop> {
         let Candidates { column, gain, n, codes, masses: [first, second], known, .. } = &self.best;
         if *gain == f32::NEG_INFINITY {
-            return None;
+            return Ok(None);
         }
         // The gain is positive and as great as it must be without doubt.
         if is_enough
             && *gain > rule.min_gain as f32 + MARGIN
             && let Some(cut) = self.best.sure_cut(table)
         {
-            return Some((*column, Ok(Some(self.best.found(rule, table, cut, false, node.total)))));
+            return Ok(Some((*column, Ok(Some(self.best.found(rule, table, cut, false, node.total))))));
         }
         let (side, known) = (&mut self.known, known.map(u64::from));
         if side.masses != known {
@@ -453,13 +468,13 @@ impl Rough {
             };
             // Where it is in doubt whether the best gain is positive, all cuts are to be looked at.
             let found = rule.best_of_two(self.best.near().map(cut), &known);
-            return Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(())));
+            return Ok(Some((*column, found.map(|found| Some(found.of(&table.columns[*column]))).ok_or(()))));
         }
         self.cells.clear();
         for (&code, (&first, &second)) in codes.iter().zip(first.iter().zip(second)).take(*n) {
             let cells = (0..).zip([first, second].map(u64::from)).filter(|&(_, mass)| mass > 0);
             self.cells.extend(cells.map(|(class, mass)| Cell { code, class, mass, count: mass }));
         }
-        Some((*column, Ok(rule.multiway(&self.cells, &known, sides))))
+        Ok(Some((*column, Ok(rule.multiway(&self.cells, &known, sides, ticker)?))))
     }
 }

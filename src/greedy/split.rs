@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use super::cells::Cell;
 use super::ordered::Worth;
 use super::{NominalSplits, table::Coded};
+use crate::budget::{Stop, Ticker};
 use crate::criterion::roughly::MARGIN;
 use crate::criterion::{Exact, Impurity, Side};
 
@@ -218,20 +219,27 @@ impl<I: Impurity> Rule<I> {
     }
 
     /// The best split of a column of any kind from its cells, at a node of these class masses and that many cases.
-    pub fn best(&self, coded: &Coded, cells: &[Cell], node: &Side, count: u64, sides: &mut Sides) -> Option<Found> {
+    pub fn best(
+        &self,
+        coded: &Coded,
+        cells: &[Cell],
+        (node, count): (&Side, u64),
+        sides: &mut Sides,
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         match (cells.first(), cells.last()) {
             (Some(first), Some(last)) if first.code != last.code => {}
-            _ => return None,
+            _ => return Ok(None),
         }
         if coded.ordered {
-            return self.best_cut(coded, cells.iter().copied(), node, count, sides);
+            return self.best_cut(coded, cells.iter().copied(), (node, count), sides, ticker);
         }
         let mut with_value = Side::default();
         let known = &self.known(coded, cells.iter().copied(), node, count, &mut with_value);
         match self.nominal {
-            NominalSplits::Multiway => self.multiway(cells, known, sides),
-            NominalSplits::OneVsRest => self.one_vs_rest(cells, known, sides),
-            NominalSplits::Subsets => self.subsets(cells, known, sides),
+            NominalSplits::Multiway => self.multiway(cells, known, sides, ticker),
+            NominalSplits::OneVsRest => self.one_vs_rest(cells, known, sides, ticker),
+            NominalSplits::Subsets => self.subsets(cells, known, sides, ticker),
         }
     }
 
@@ -240,13 +248,13 @@ impl<I: Impurity> Rule<I> {
         &self,
         coded: &Coded,
         cells: impl Iterator<Item = Cell> + Clone,
-        node: &Side,
-        count: u64,
+        (node, count): (&Side, u64),
         sides: &mut Sides,
-    ) -> Option<Found> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let mut with_value = Side::default();
         let known = &self.known(coded, cells.clone(), node, count, &mut with_value);
-        Some(self.ordered(cells, known, sides)?.of(coded))
+        Ok(self.ordered(cells, known, sides, ticker)?.map(|found| found.of(coded)))
     }
 
     /// The cases of a node with a value in a column of these cells.

@@ -7,6 +7,7 @@
 
 use std::collections::BinaryHeap;
 
+use crate::budget::{Stop, Ticker};
 use crate::criterion::{Impurity, Side};
 use crate::greedy::cells::Cell;
 use crate::greedy::split::{Cut, Found, Known, Pair, Rule, Sides};
@@ -126,14 +127,20 @@ impl Boxes {
     }
 
     /// The best cut: [`Rule::ordered`] over those that may be the best.
-    pub fn best<I: Impurity>(&self, rule: &Rule<I>, known: &Known, sides: &mut Sides) -> Option<Found> {
+    pub fn best<I: Impurity>(
+        &self,
+        rule: &Rule<I>,
+        known: &Known,
+        sides: &mut Sides,
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let impurity = &rule.impurity;
         let noise = impurity.noise(known.side.total, 2);
         let near = self.near(rule, known, 4 * noise);
-        let best = near.iter().map(|near| near.worth).max()?;
+        let Some(best) = near.iter().map(|near| near.worth).max() else { return Ok(None) };
         if best <= impurity.purity(known.side) + noise {
             // Perhaps there is a gain that rounding hides.
-            return rule.ordered(self.cells(), known, sides);
+            return rule.ordered(self.cells(), known, sides, ticker);
         }
         let mut pair = Pair::<I>::new(rule, known, sides);
         let mut found = None;
@@ -147,9 +154,9 @@ impl Boxes {
                 found = Some((self.codes[*place], self.above(*place), pair.left.total));
             }
         }
-        let (below, above, mass) = found?;
+        let Some((below, above, mass)) = found else { return Ok(None) };
         let best = pair.best_gain();
-        rule.found(known, best, rule.two(known, mass), || Cut::AtMost { below, above })
+        Ok(rule.found(known, best, rule.two(known, mass), || Cut::AtMost { below, above }))
     }
 
     /// Cuts in order, among them all that are worth as much as the best, or less by this much at most.

@@ -208,7 +208,7 @@ impl<'t> Chain<'t> {
         let mut columns: Vec<Column> = Vec::with_capacity(planned.len());
         for ((id, entries), (_, kind)) in sorted.chain(others.iter().map(own)).zip(planned) {
             ticker.tick(30 * rows)?;
-            let cells = || entries.all().iter().map(|&entry| cell(table, layout, entry));
+            let cells = || entries.all().iter().map(|&entry| layout.cell_of(table, entry));
             let summed = match kind {
                 Kind::Hulls => Summed::Hulls(Hulls::new(cells())),
                 Kind::Boxes => Summed::Boxes(Boxes::new(cells(), table.n_classes)),
@@ -231,28 +231,25 @@ impl<'t> Chain<'t> {
         self.rows < self.chains.few_rows
     }
 
-    /// About how long a choice takes.
-    pub fn work(&self) -> usize {
-        2000 * self.columns.len()
-    }
-
     /// The best split of the node; ties: the first column.
     pub fn choose<I: Impurity>(
         &self,
         (table, rule): (&Table, &Rule<I>),
         (node, count): (&Side, u64),
         sides: &mut Sides,
-    ) -> Option<(u32, Found)> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<(u32, Found)>, Stop> {
         let perfect = rule.impurity.perfect(node).filter(|_| !rule.ratio);
         let mut best: Option<(u32, Found)> = None;
         for column in &self.columns {
             if best.as_ref().is_some_and(|best| Some(best.1.gain) == perfect) {
                 break;
             }
-            let found = column.best((table, rule), (node, count), sides);
+            ticker.tick(2000)?;
+            let found = column.best((table, rule), (node, count), sides, ticker)?;
             best = better(best, found.map(|found| (column.id, found)));
         }
-        best
+        Ok(best)
     }
 
     /// The cases that take the smaller branch of a split of a node of so many, if they are few and there is no other than these two and no part
@@ -287,6 +284,14 @@ impl<'t> Chain<'t> {
             column.remove(table, &cases);
         }
         Some(Left { cases, branch })
+    }
+
+    /// The cases of the node with a value in a column. Complexity: O(rows at its start).
+    pub fn cells(&self, table: &Table, id: u32) -> impl Iterator<Item = Cell> {
+        let entries = self.columns.iter().filter(move |column| column.id == id);
+        let entries = entries.flat_map(|column| &column.entries.all()[column.range.clone()]);
+        let here = entries.filter(|&&entry| bits::get(&self.is_here, orders::case(entry) as usize));
+        here.map(|&entry| self.layout.cell_of(table, entry))
     }
 
     /// Whether some case has a missing value that counts as one in a column.
@@ -330,12 +335,6 @@ enum Kind {
     Boxes,
     Levels,
     Few,
-}
-
-fn cell(table: &Table, layout: Layout, entry: Entry) -> Cell {
-    let case = orders::case(entry);
-    let (code, class) = (layout.code(entry), layout.class(entry));
-    Cell { code, class, mass: table.mass(case), count: table.count(case) }
 }
 
 /// Sums of cells that ascend by code.
@@ -382,7 +381,8 @@ impl Column<'_> {
         (table, rule): (&Table, &Rule<I>),
         (node, count): (&Side, u64),
         sides: &mut Sides,
-    ) -> Option<Found> {
+        ticker: &mut Ticker,
+    ) -> Result<Option<Found>, Stop> {
         let coded = &table.columns[self.id as usize];
         match &self.summed {
             Summed::Few(codes, sums) => {
@@ -392,26 +392,26 @@ impl Column<'_> {
                     cells.map(move |(class, &(mass, count))| Cell { code, class, mass, count })
                 });
                 let cells: SmallVec<[Cell; 64]> = cells.collect();
-                rule.best(coded, &cells, node, count, sides)
+                rule.best(coded, &cells, (node, count), sides, ticker)
             }
             Summed::Levels(levels) => {
                 let (masses, known) = levels.all();
                 let side = if known == count { None } else { Some(rule.impurity.side(masses.to_vec())) };
                 let known = Known { side: side.as_ref().unwrap_or(node), count: known, node_mass: node.total };
-                let cells = levels.cells()?;
-                rule.one_vs_rest(&cells, &known, sides)
+                let Some(cells) = levels.cells() else { return Ok(None) };
+                rule.one_vs_rest(&cells, &known, sides, ticker)
             }
             Summed::Boxes(boxes) => {
                 let (masses, known) = boxes.all();
                 let side = if known == count { None } else { Some(rule.impurity.side(masses.to_vec())) };
                 let known = Known { side: side.as_ref().unwrap_or(node), count: known, node_mass: node.total };
-                Some(boxes.best(rule, &known, sides)?.of(coded))
+                Ok(boxes.best(rule, &known, sides, ticker)?.map(|found| found.of(coded)))
             }
             Summed::Hulls(hulls) => {
                 let (masses, known) = hulls.all();
                 let side = if known == count { None } else { Some(rule.impurity.side(masses.to_vec())) };
                 let known = Known { side: side.as_ref().unwrap_or(node), count: known, node_mass: node.total };
-                Some(best_cut(hulls, rule, &known, sides)?.of(coded))
+                Ok(best_cut(hulls, rule, &known, sides, ticker)?.map(|found| found.of(coded)))
             }
         }
     }
@@ -491,7 +491,13 @@ impl Column<'_> {
 }
 
 /// The best cut of an ordered column of two classes: [`Rule::ordered`] over the cuts that may be the best.
-fn best_cut<I: Impurity>(hulls: &Hulls, rule: &Rule<I>, known: &Known, sides: &mut Sides) -> Option<Found> {
+fn best_cut<I: Impurity>(
+    hulls: &Hulls,
+    rule: &Rule<I>,
+    known: &Known,
+    sides: &mut Sides,
+    ticker: &mut Ticker,
+) -> Result<Option<Found>, Stop> {
     let impurity = &rule.impurity;
     let all = &known.side.masses;
     let worth = |[zeros, ones]: [u64; 2]| impurity.pair(zeros, ones) + impurity.pair(all[0] - zeros, all[1] - ones);
@@ -503,27 +509,30 @@ fn best_cut<I: Impurity>(hulls: &Hulls, rule: &Rule<I>, known: &Known, sides: &m
         let pair = |zeros: u64, ones: u64| impurity.about(zeros) + impurity.about(ones) - impurity.about(zeros + ones);
         let about = |[zeros, ones]: [u64; 2]| (pair(zeros, ones) + pair(all[0] - zeros, all[1] - ones)) as i64;
         let cuts = Cuts { count, least, worth: about };
-        let best = hulls.best(&cuts)?;
+        let Some(best) = hulls.best(&cuts) else { return Ok(None) };
         if best > pair(all[0], all[1]) as i64 + doubt {
             let mut near = std::mem::take(&mut sides.cuts);
             hulls.near(&cuts, best - doubt, false, &mut near);
             let found = rule.best_of_two(near.iter().copied(), known);
             sides.cuts = near;
-            return found;
+            return Ok(found);
         }
     }
     let cuts = Cuts { count, least, worth };
-    let best = hulls.best(&cuts)?;
+    let Some(best) = hulls.best(&cuts) else { return Ok(None) };
     if best <= base + noise {
         // Perhaps there is a gain that rounding hides.
-        return if noise == 0 || hulls.is_even() { None } else { rule.ordered(hulls.cells(), known, sides) };
+        return match noise == 0 || hulls.is_even() {
+            true => Ok(None),
+            false => rule.ordered(hulls.cells(), known, sides, ticker),
+        };
     }
     // Rounding may put any cut as far from where it belongs as the noise.
     let mut near = std::mem::take(&mut sides.cuts);
     hulls.near(&cuts, best - 4 * noise, noise == 0, &mut near);
     let found = rule.best_of_two(near.iter().copied(), known);
     sides.cuts = near;
-    found
+    Ok(found)
 }
 
 #[cfg(test)]

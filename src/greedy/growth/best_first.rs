@@ -21,10 +21,12 @@ impl<'t, I: Impurity> Grower<'t, I> {
         let mut fresh = vec![root];
         loop {
             for mut task in fresh.drain(..) {
-                match self.choose(&mut task, &mut room, &mut ticker) {
+                // Gains of different nodes are compared: a rough one is not enough.
+                let found = self.choose(&mut task, &mut room, &mut ticker).and_then(|(column, found)| {
+                    Some((column, self.closely(&task, column, found, &mut room, &mut ticker)?))
+                });
+                match found {
                     Some((column, found)) => {
-                        // Gains of different nodes are compared: a rough one is not enough.
-                        let found = self.closely(&task, column, found, &mut room);
                         let digits = if task.whole { 0 } else { self.table.digits };
                         // In units that whole cases and parts share: powers of two apart.
                         let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();

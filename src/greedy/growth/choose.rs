@@ -7,10 +7,11 @@ use super::{Grower, Room, Task};
 use crate::budget::Ticker;
 use crate::criterion::Impurity;
 use crate::criterion::roughly::MARGIN;
+use crate::greedy::cells::Cell;
 use crate::greedy::chain::{Chain, Links};
 use crate::greedy::orders::Entry;
 use crate::greedy::rough::{Rough, RoughLook};
-use crate::greedy::split::{Found, Known, better};
+use crate::greedy::split::{Cut, Found, Known, better};
 
 impl<'t, I: Impurity> Grower<'t, I> {
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
@@ -24,28 +25,31 @@ impl<'t, I: Impurity> Grower<'t, I> {
         }
         let rule = self.rule(task);
         let (side, count, set) = (&task.side, task.count, &task.set);
-        let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room| {
+        // Where the run has to stop, nothing is found.
+        let of_order = |(column, entries): &(u32, &mut [Entry]), room: &mut Room, ticker: &mut Ticker| {
             let known = Known { side, count, node_mass: side.total };
-            let found = self.layout.best(rule, self.table, entries, &known, &mut room.sides);
-            found.map(|found| (*column, found))
+            let found = self.go_on(ticker.tick(2 * task.rows)).and_then(|()| {
+                self.go_on(self.layout.best(rule, self.table, entries, &known, (&mut room.sides, ticker)))
+            });
+            found.flatten().map(|found| (*column, found))
         };
         // And whether the column varies. The room has entered the node.
-        let of_cells = |&column: &u32, room: &mut Room| {
+        let of_cells = |&column: &u32, room: &mut Room, ticker: &mut Ticker| {
+            if self.go_on(ticker.tick(2 * task.rows)).is_none() {
+                return (None, true);
+            }
             room.cells.collect(self.table, column as usize, set);
             let (coded, cells) = (&self.table.columns[column as usize], &room.cells.cells);
-            let found = rule.best(coded, cells, side, count, &mut room.sides);
+            let found = self.go_on(rule.best(coded, cells, (side, count), &mut room.sides, ticker)).flatten();
             let varies = cells.first().map(|cell| cell.code) != cells.last().map(|cell| cell.code);
             (found.map(|found| (column, found)), varies)
         };
         if self.is_parallel(task) {
-            let of_order = |live| if self.checks() { self.lend(|room| of_order(live, room)) } else { None };
+            let of_order = |live| self.lend(|room| of_order(live, room, &mut Ticker::new(self.budget)));
             let of_cells = |live| {
-                if !self.checks() {
-                    return (None, true);
-                }
                 self.lend(|room| {
                     room.cells.enter(self.table, set);
-                    of_cells(live, room)
+                    of_cells(live, room, &mut Ticker::new(self.budget))
                 })
             };
             // Folded in the order that one thread has.
@@ -65,13 +69,12 @@ impl<'t, I: Impurity> Grower<'t, I> {
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
         let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
         let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
-        let mut tick = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
         let mut best = None;
         for live in &task.orders {
-            if !tick() {
+            best = better(best, of_order(live, room, ticker));
+            if self.has_stopped() {
                 return None;
             }
-            best = better(best, of_order(live, room));
             if best.as_ref().is_some_and(is_perfect) {
                 break;
             }
@@ -80,13 +83,10 @@ impl<'t, I: Impurity> Grower<'t, I> {
             room.cells.enter(self.table, set);
         }
         task.others.retain(|live| {
-            if best.as_ref().is_some_and(|best| is_perfect(best) && best.0 < *live) {
+            if self.has_stopped() || best.as_ref().is_some_and(|best| is_perfect(best) && best.0 < *live) {
                 return true;
             }
-            if !tick() {
-                return true;
-            }
-            let (found, varies) = of_cells(live, room);
+            let (found, varies) = of_cells(live, room, ticker);
             best = better(best.take(), found);
             varies
         });
@@ -108,24 +108,17 @@ impl<'t, I: Impurity> Grower<'t, I> {
             match Chain::new(about, how, &mut task.orders, others, task.rows, ticker) {
                 Ok(Some(chain)) => (task.chain, task.set) = (Some(Box::new(chain)), Default::default()),
                 Ok(None) => task.links = Links::refused(),
-                Err(stop) => {
-                    let _ = self.stop.set(stop);
-                    return Some(None);
-                }
+                Err(stop) => return Some(self.go_on(Err(stop))),
             }
         }
         let chain = task.chain.as_ref()?;
-        if let Err(stop) = ticker.tick(chain.work()) {
-            let _ = self.stop.set(stop);
-            return Some(None);
-        }
-        Some(chain.choose((self.table, rule), (&task.side, task.count), &mut room.sides))
+        let found = chain.choose((self.table, rule), (&task.side, task.count), &mut room.sides, ticker);
+        Some(self.go_on(found).flatten())
     }
 
     /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
     fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker<'t>) -> Option<(u32, Found)> {
         let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
-        let go_on = || ticker.tick(2 * task.rows).map_err(|stop| self.stop.set(stop)).is_ok();
         let columns: SmallVec<[usize; 32]> = task.others.iter().map(|&column| column as usize).collect();
         let mut constant: SmallVec<[u32; 32]> = SmallVec::new();
         let saw = |column: usize, look: &RoughLook| {
@@ -134,7 +127,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
             }
         };
         let rules = (rule, self.table);
-        let mut best = room.rough.survey(rules, (set, side), &columns, &mut room.sides, go_on, saw);
+        let (mut best, outcome) = room.rough.survey(rules, (set, side), &columns, &mut room.sides, ticker, saw);
+        self.go_on(outcome)?;
         let least = best.as_ref().map_or(f32::NEG_INFINITY, |(_, found)| rule.rough_gain(found, side) - MARGIN);
         let near = room.rough.gains.iter().filter(|(_, gain)| *gain >= least).map(|(column, _)| *column as usize);
         let mut columns: SmallVec<[usize; 32]> = near.chain(room.rough.unclear.iter().copied()).collect();
@@ -145,16 +139,14 @@ impl<'t, I: Impurity> Grower<'t, I> {
             columns.push(column as usize);
         }
         for column in columns {
-            if self.has_stopped() {
-                break;
-            }
-            let look = room.rough.closely(rules, column, (set, side), &mut room.sides, false);
-            let found = match look {
+            let look = room.rough.closely(rules, column, (set, side), (&mut room.sides, ticker), false);
+            let found = match self.go_on(look)? {
                 Some(look) => look.found(),
                 None => {
                     room.cells.enter(self.table, set);
                     room.cells.collect(self.table, column, set);
-                    rule.best(&self.table.columns[column], &room.cells.cells, side, count, &mut room.sides)
+                    let coded = &self.table.columns[column];
+                    self.go_on(rule.best(coded, &room.cells.cells, (side, count), &mut room.sides, ticker))?
                 }
             };
             best = better(best, found.map(|found| (column as u32, found)));
@@ -163,20 +155,73 @@ impl<'t, I: Impurity> Grower<'t, I> {
         best.filter(|_| !self.has_stopped())
     }
 
-    /// The split chosen for a node, as the one of its column, with its gain as it is if that was known roughly only. The
-    /// rough look is still at this node.
-    pub(super) fn closely(&self, task: &Task, column: u32, found: Found, room: &mut Room) -> Found {
-        if !found.is_rough() {
-            return found;
+    /// The split chosen for a node with its gain as it is, to be compared with those of other nodes: if it was known roughly
+    /// only, or gains round, as those of nodes of parts do in another way than those of nodes of whole cases. The rough look
+    /// is still at this node. Nothing if the run has to stop.
+    pub(super) fn closely(
+        &self,
+        task: &Task,
+        column: u32,
+        found: Found,
+        room: &mut Room,
+        ticker: &mut Ticker,
+    ) -> Option<Found> {
+        let found = if found.is_rough() { self.look_again(task, column, found, room, ticker)? } else { found };
+        let is_complete = || self.table.columns.iter().all(|coded| coded.is_complete);
+        if found.exact.is_some() || !self.rules[0].impurity.rounds() && is_complete() {
+            return Some(found);
         }
+        let branches = self.branch_masses(task, column, &found.cut, room);
+        let whole: Vec<u64> =
+            (0..self.table.n_classes).map(|class| branches.iter().map(|masses| masses[class]).sum()).collect();
+        let exact = self.rule(task).impurity.exact_gain(branches.iter().map(|masses| &masses[..]), &whole);
+        Some(Found { exact: exact.map(Box::new), ..found })
+    }
+
+    fn look_again(
+        &self,
+        task: &Task,
+        column: u32,
+        found: Found,
+        room: &mut Room,
+        ticker: &mut Ticker,
+    ) -> Option<Found> {
         let (rule, side, set) = (self.rule(task), &task.side, &task.set);
-        let look = room.rough.closely((rule, self.table), column as usize, (set, side), &mut room.sides, false);
-        let exact = look.and_then(|look| look.found()).or_else(|| {
-            room.cells.enter(self.table, set);
-            room.cells.collect(self.table, column as usize, set);
-            let coded = &self.table.columns[column as usize];
-            rule.best(coded, &room.cells.cells, side, task.count, &mut room.sides)
-        });
-        exact.unwrap_or(found)
+        let (rules, work) = ((rule, self.table), (&mut room.sides, &mut *ticker));
+        let look = self.go_on(room.rough.closely(rules, column as usize, (set, side), work, false))?;
+        let exact = match look.and_then(|look| look.found()) {
+            Some(exact) => Some(exact),
+            None => {
+                room.cells.enter(self.table, set);
+                room.cells.collect(self.table, column as usize, set);
+                let (coded, cells) = (&self.table.columns[column as usize], &room.cells.cells);
+                self.go_on(rule.best(coded, cells, (side, task.count), &mut room.sides, ticker))?
+            }
+        };
+        Some(exact.unwrap_or(found))
+    }
+
+    /// Class masses of the branches of a split, of the cases with a value. Complexity: O(cases + branches x classes).
+    fn branch_masses(&self, task: &Task, column: u32, cut: &Cut, room: &mut Room) -> Vec<Vec<u64>> {
+        let mut branches = vec![vec![0; self.table.n_classes]; cut.n_branches()];
+        let mut add = |cell: Cell| {
+            let branch = match cut {
+                Cut::AtMost { below, .. } => usize::from(cell.code > *below),
+                Cut::Is(same) => usize::from(cell.code != *same),
+                Cut::In(codes) => usize::from(codes.binary_search(&cell.code).is_err()),
+                Cut::Each(codes) => codes.binary_search(&cell.code).expect("every code that came has a branch"),
+            };
+            branches[branch][cell.class as usize] += cell.mass;
+        };
+        if let Some(chain) = &task.chain {
+            chain.cells(self.table, column).for_each(add);
+        } else if let Some((_, entries)) = task.orders.iter().find(|(live, _)| *live == column) {
+            entries.iter().for_each(|&entry| add(self.layout.cell_of(self.table, entry)));
+        } else {
+            room.cells.enter(self.table, &task.set);
+            room.cells.collect(self.table, column as usize, &task.set);
+            room.cells.cells.iter().for_each(|&cell| add(cell));
+        }
+        branches
     }
 }
