@@ -26,7 +26,7 @@ pub(crate) struct Scale {
 const DECIMALS: [f64; 9] = [1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 /// Totals of decimals are whole numbers that floats hold.
 const MOST_DECIMAL: f64 = (1u64 << 53) as f64;
-/// Multiples of a power of two below this are short.
+/// Multiples of a power of two or of ten below this are short: most numbers are none but for rounding.
 const SHORT: f64 = (1u64 << 44) as f64;
 /// How far, in relation to its size, a number may be off a multiple: eight roundings.
 const CLOSE: f64 = 8.0 / (1u64 << 53) as f64;
@@ -50,7 +50,9 @@ impl Scale {
         let needed = coarsest_needed(total, most);
         let resolution = power_of_two(finest.max(needed));
         // Small counts are fast ones.
-        let fits = |&decimal: &f64| decimal * resolution < 1.0 && decimal * total < MOST_DECIMAL.min(most);
+        let fits = |&decimal: &f64| {
+            decimal * resolution < 1.0 && decimal * greatest < SHORT && decimal * total < MOST_DECIMAL.min(most)
+        };
         let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
         let decimal = DECIMALS.into_iter().filter(fits).find(|&decimal| values().all(|x| is_whole(x, decimal)));
         if let Some(times) = decimal {
@@ -243,6 +245,8 @@ mod tests {
         assert_eq!(wholes(&[0.1 / 3.0, 0.25 / 3.0, 3.0 / 3.0]), Some(vec![2, 5, 60]));
         assert_eq!(wholes(&[1e-300 / 3.0, 1e-300]), Some(vec![1, 3]));
         assert_eq!(wholes(&[1e300, 2e300, 7e300]), Some(vec![1, 2, 7]));
+        // At this size a tenth is less than the last digit: all three could be tenths.
+        assert_eq!(wholes(&[0.32, 0.2, 0.05].map(|x| x * 2f64.powi(50))), Some(vec![32, 20, 5]));
         // Neighbouring floats are not the same.
         let next = f64::from_bits(0.1f64.to_bits() + 1);
         let wholes = wholes(&[0.1, next]).expect("both have 56 digits");

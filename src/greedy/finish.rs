@@ -1,5 +1,7 @@
 //! From the nodes that were grown to the tree that users see: tests, masses, labels, and where missing values go.
 
+use std::cmp::Reverse;
+
 use super::growth::{Grown, GrownSplit};
 use super::split::Cut;
 use super::table::{Coded, Listed, Table};
@@ -100,14 +102,21 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
                 value(child.masses.total(), child.whole)
             })
         };
+        // In units: what is shown of them may be rounded.
+        let units = |branch: &Option<u32>| {
+            branch.map_or(0, |branch| {
+                let child = &grown[(split.first + branch) as usize];
+                child.masses.total() << if child.whole { table.digits } else { 0 }
+            })
+        };
+        let heaviest = (0..branches.len()).max_by_key(|&branch| (units(&branches[branch]), Reverse(branch)));
         let mut made = Split {
             children: vec![0; branches.len()].into(),
             masses: branches.iter().map(mass).collect(),
-            default: 0,
+            default: heaviest.unwrap_or(0) as u32,
             missing: false,
             test,
         };
-        made.default = made.heaviest() as u32;
         let says = match (&coded.imputed, &split.cut) {
             (Some(imputed), _) if by_imputation => made.test.branch(*imputed),
             (_, Cut::In(codes)) if split.own => Some(usize::from(codes.last().copied() != coded.own)),

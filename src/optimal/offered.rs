@@ -3,7 +3,7 @@
 use super::{Engine, Params};
 use crate::budget::{Budget, Stop};
 use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::tree::Test;
 #[cfg(feature = "python")]
 use crate::tree::packed::pack;
@@ -32,6 +32,9 @@ impl Size {
     /// Bytes that are too many where no limit is given. Not the memory of the machine: what is offered, and so what is
     /// optimal, must not depend on it.
     const MEMORY: u64 = 4 << 30;
+
+    /// The most classes that the continuous engine tells apart.
+    const MOST_CLASSES: usize = u16::MAX as usize;
 
     /// As many classes are looked at all at once, and more take no longer.
     const MANY: f64 = 64.0;
@@ -83,7 +86,7 @@ impl Size {
         let thinned =
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
         match params.engine {
-            Engine::Auto if thinned => Engine::Tests,
+            Engine::Auto if thinned || self.n_classes > Self::MOST_CLASSES => Engine::Tests,
             Engine::Auto if self.tests <= binarizer.max_tests.min(self.few(params)) => Engine::Tests,
             Engine::Auto if binarizer.thresholds == Thresholds::All && self.tests <= Self::VERY_FEW * self.columns => {
                 Engine::Tests
@@ -122,6 +125,16 @@ impl Offered {
             Size { cases: data.n_rows(), tests, columns, n_classes }
         };
         Ok(match size.engine(params) {
+            Engine::Continuous if n_classes > Size::MOST_CLASSES => {
+                return Err(Error::InvalidParameter {
+                    name: "engine",
+                    expected: format!(
+                        "\"auto\" or \"tests\" for {n_classes} classes (\"continuous\" tells {} apart)",
+                        Size::MOST_CLASSES
+                    ),
+                    got: "\"continuous\"".into(),
+                });
+            }
             Engine::Continuous => RankedTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Thresholds),
             _ => BinaryTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Tests),
         })

@@ -122,6 +122,16 @@ class TestAuto:
         assert few.exact_thresholds
         assert (few.tree, few.objective) == (more.tree, more.objective)
 
+    def test_very_many_classes_are_for_the_one_over_tests(self):
+        n = 70_000
+        data = Dataset.from_arrays(np.arange(n, dtype=float)[:, None], np.arange(n))
+        result = OptimalTreeSearch(max_depth=1, binarizer=Binarizer(thresholds="all"), time_limit=0.5).run(data)
+        assert "cuts_tried" not in result.stats
+        assert result.lower_bound <= result.objective <= n - 1
+        accepted = r'"auto" or "tests" for 70000 classes \("continuous" tells 65535 apart\)'
+        with pytest.raises(ParameterError, match=accepted):
+            OptimalTreeSearch(max_depth=1, engine="continuous").run(data)
+
     @pytest.mark.parametrize("binarizer", [Binarizer(thresholds="mdlp"), Binarizer(max_thresholds=9)], ids=str)
     def test_thresholds_that_were_thinned_on_purpose(self, binarizer):
         result = OptimalTreeSearch(max_depth=2, binarizer=binarizer).run(datasets.load("ionosphere"))

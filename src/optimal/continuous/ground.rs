@@ -91,9 +91,7 @@ impl<'b, I: Index> Ground<'b, I> {
             code_of[class as usize] = Some(0);
         });
         let n_classes = code_of.iter().flatten().count();
-        if n_classes > usize::from(u16::MAX) {
-            return Err(Stop::Memory);
-        }
+        debug_assert!(n_classes <= usize::from(u16::MAX), "the choice of the engine saw to that");
         code_of.iter_mut().flatten().zip(0..).for_each(|(code, place)| *code = place);
         let (mut patterns, mut classes, mut masses, mut cases) = (vec![], vec![], vec![], vec![]);
         let mut constant = 0;
