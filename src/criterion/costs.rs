@@ -58,6 +58,11 @@ impl Costs {
         Ok(Costs { costs: Some(costs), per_one: denominator / numerator, ratio: scale.per_one() })
     }
 
+    /// How many classes there are, if costs tell them apart.
+    pub(super) fn n_classes(&self) -> usize {
+        self.costs.as_ref().map_or(0, Vec::len)
+    }
+
     /// Binary digits of the greatest cost in units.
     pub(super) fn bits(&self) -> u32 {
         64 - self.costs.iter().flatten().flatten().max().map_or(1, |&most| most).leading_zeros()
