@@ -197,6 +197,10 @@ impl Impurity for LeafCost {
         self.costs.per_one / 2f64.powi(self.drop as i32)
     }
 
+    fn digits(&self) -> i32 {
+        -(self.drop as i32)
+    }
+
     fn perfect(&self, side: &Side) -> Option<i64> {
         (self.drop == 0).then(|| -self.purity(side))
     }

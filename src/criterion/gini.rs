@@ -224,4 +224,8 @@ impl Impurity for CostGini {
     fn unit(&self) -> f64 {
         self.costs.per_one() * self.fixed.unit / 2f64.powi(self.drop as i32)
     }
+
+    fn digits(&self) -> i32 {
+        self.fixed.digits - self.drop as i32
+    }
 }

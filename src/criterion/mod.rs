@@ -114,6 +114,10 @@ pub(crate) trait Impurity: Sync {
     }
     /// The purity that a gain of one per unit of mass comes to.
     fn unit(&self) -> f64;
+    /// The binary digits of [`Impurity::unit`], apart from a factor that is the same for all masses.
+    fn digits(&self) -> i32 {
+        self.unit().log2() as i32
+    }
     /// The gain that leaves no impurity, where it is exact.
     fn perfect(&self, _: &Side) -> Option<i64> {
         None

