@@ -130,6 +130,12 @@ impl Exact {
         }
     }
 
+    /// Whether it is known that every part has cases of one class alone.
+    pub fn leaves_nothing(&self) -> bool {
+        let is_pure = |part: &[u64]| part.iter().filter(|&&mass| mass > 0).nth(1).is_none();
+        matches!(self, Exact::Logs(parts) if parts.each().all(is_pure))
+    }
+
     /// Bytes apart from its own.
     pub fn heap(&self) -> usize {
         match self {

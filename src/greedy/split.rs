@@ -164,9 +164,10 @@ impl<I: Impurity> Rule<I> {
         Found { quality: gain, gain, slack, exact: None, is_perfect, cut }
     }
 
-    /// Whether a split leaves no impurity.
+    /// Whether a split leaves no impurity: what is rounded may only seem to.
     pub fn is_perfect(&self, found: &Found, node: &Side) -> bool {
-        found.is_perfect || !self.ratio && !found.is_rough() && self.impurity.perfect(node) == Some(found.gain)
+        let seems = || !self.ratio && !found.is_rough() && self.impurity.perfect(node) == Some(found.gain);
+        found.is_perfect || seems() && found.exact.as_ref().is_none_or(|exact| exact.leaves_nothing())
     }
 
     /// About the gain of a split per unit of the mass of its node.

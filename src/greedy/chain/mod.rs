@@ -239,10 +239,9 @@ impl<'t> Chain<'t> {
         sides: &mut Sides,
         ticker: &mut Ticker,
     ) -> Result<Option<(u32, Found)>, Stop> {
-        let perfect = rule.impurity.perfect(node).filter(|_| !rule.ratio);
         let mut best: Option<(u32, Found)> = None;
         for column in &self.columns {
-            if best.as_ref().is_some_and(|best| Some(best.1.gain) == perfect) {
+            if best.as_ref().is_some_and(|(_, found)| rule.is_perfect(found, node)) {
                 break;
             }
             ticker.tick(2000)?;

@@ -13,6 +13,13 @@ use crate::greedy::orders::Entry;
 use crate::greedy::rough::{Rough, RoughLook};
 use crate::greedy::split::{Cut, Found, Known, better};
 
+/// Columns that threads look at before the best of them is kept.
+const COLUMNS_AT_ONCE: usize = 64;
+
+fn chunk<T>(all: &[T], start: usize) -> &[T] {
+    &all[start.min(all.len())..(start + COLUMNS_AT_ONCE).min(all.len())]
+}
+
 impl<'t, I: Impurity> Grower<'t, I> {
     /// The best split of a node; ties: the first column. None either if growth has to stop. Columns that are constant at
     /// the node, and so below it, are dropped.
@@ -52,23 +59,28 @@ impl<'t, I: Impurity> Grower<'t, I> {
                     of_cells(live, room, &mut Ticker::new(self.budget))
                 })
             };
-            // Folded in the order that one thread has.
-            let (orders, others) = rayon::join(
-                || task.orders.par_iter().map(of_order).collect::<Vec<_>>(),
-                || task.others.par_iter().map(of_cells).collect::<Vec<_>>(),
-            );
-            let best = orders.into_iter().fold(None, better);
-            let mut varies = others.iter().map(|(_, varies)| *varies).collect::<Vec<_>>().into_iter();
+            // So many at a time: exact gains hold class masses. Each kind is folded in the order that one thread has.
+            let (mut of_orders, mut of_others, mut varies) = (None, None, Vec::with_capacity(task.others.len()));
+            for start in (0..task.orders.len().max(task.others.len())).step_by(COLUMNS_AT_ONCE) {
+                let (orders, others) = rayon::join(
+                    || chunk(&task.orders, start).par_iter().map(of_order).collect::<Vec<_>>(),
+                    || chunk(&task.others, start).par_iter().map(of_cells).collect::<Vec<_>>(),
+                );
+                of_orders = orders.into_iter().fold(of_orders, better);
+                for (found, varies_here) in others {
+                    of_others = better(of_others, found);
+                    varies.push(varies_here);
+                }
+            }
+            let mut varies = varies.into_iter();
             task.others.retain(|_| varies.next() != Some(false));
-            let best = others.into_iter().map(|(found, _)| found).fold(best, better);
-            return best.filter(|_| !self.has_stopped());
+            return better(of_orders, of_others).filter(|_| !self.has_stopped());
         }
         if set.has_fractions() && Rough::fits(rule, self.table, side) {
             return self.choose_roughly(task, room, ticker);
         }
         // What leaves no impurity can only be equalled, and that matters for earlier columns alone.
-        let perfect = rule.impurity.perfect(side).filter(|_| !rule.ratio);
-        let is_perfect = |found: &(u32, Found)| Some(found.1.gain) == perfect;
+        let is_perfect = |(_, found): &(u32, Found)| rule.is_perfect(found, side);
         let mut best = None;
         for live in &task.orders {
             best = better(best, of_order(live, room, ticker));
