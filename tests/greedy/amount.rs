@@ -30,7 +30,7 @@ pub enum Amount {
 
 const FIXED: usize = 48;
 /// What the library may round: this part of a unit.
-const CLOSE: usize = 20;
+pub const CLOSE: usize = 20;
 
 impl Bits {
     /// Adds `times` x log2 x.

@@ -8,7 +8,7 @@ use lattree::data::{Dataset, Value};
 use lattree::greedy::{Missing, Params};
 use lattree::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
-use crate::amount::{Amount, as_written, float};
+use crate::amount::{Amount, CLOSE, as_written, float};
 use crate::candidates::{Candidate, Group, all_sets, candidates, missing_is_a_level, order};
 use crate::cases::{Cases, Meant, Unfit};
 use crate::impurity::{Impurity, Masses};
@@ -131,7 +131,9 @@ impl<'a> Twin<'a> {
         let gain = self.impurity.gain(&branches)?;
         let least = as_written(self.params.min_gain);
         let least = if self.impurity.is_cost() { least * &self.impurity.per_one } else { least };
-        let (enough, close) = gain.at_least(&least, all, self.margin);
+        // The library lowers what it asks for by 2^-40 of itself (docs/rounding.md).
+        let margin = if self.params.min_gain > 0.0 { self.margin.max(all >> (39 - CLOSE)) } else { self.margin };
+        let (enough, close) = gain.at_least(&least, all, margin);
         self.close.set(self.close.get() | close);
         let quality = self.impurity.quality(&gain, &branches, all - with_value);
         enough.then_some(Scored { candidate, gain, quality })

@@ -134,9 +134,9 @@ def test_fault_x2_pickles_of_all_kinds_of_tests():
 
 
 def test_gains_that_are_equal_but_for_rounding_do_not_hide_a_perfect_split():
-    """Beside masses of 10^17 the logarithms of 1 and 2 are rounded to the same number."""
+    """Beside masses of 5 10^16 the logarithms of 1 and 2 are rounded to the same number."""
     few = {"level": ["a"] * 3, "x": [23.0, 18.0, 7.0], "z": [0.0, -1.0, 7.0], "y": [1, 0, 1], "w": [1.0, 0.5, 1.0]}
-    many = {"level": ["b"] * 20, "x": [0.0] * 20, "z": [0.0] * 20, "y": [0, 1] * 10, "w": [1e17] * 20}
+    many = {"level": ["b"] * 20, "x": [0.0] * 20, "z": [0.0] * 20, "y": [0] * 20, "w": [5e16] * 20}
     table = {name: few[name] + many[name] for name in few}
     tree = GreedyTreeSearch().run(Dataset(table, "y", weight="w")).tree
     assert [rule.conditions for rule in tree.rules()] == [

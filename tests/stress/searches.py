@@ -130,7 +130,8 @@ class Search:
                 return self.data.take(range(0, len(self.data), 3))
             case "distinct":
                 trees = self.search.run(self.data)
-                taken = list(itertools.islice((hash(tree.tree) for tree in trees), ENOUGH))
+                # A tree is made when it is asked for, on the time and in the memory of who asks.
+                taken = [tree.features for tree in itertools.islice(trees, ENOUGH)]
                 trees.close()
                 return trees, taken
             case "count":
