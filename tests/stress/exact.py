@@ -362,7 +362,7 @@ class Optimal:
         if column.levels is None:
             for low, high in itertools.pairwise(present):
                 yield place, frozenset(r for r in rows if values[r] is not None and values[r] <= low), (low + high) / 2
-        else:
+        elif len(present) > 1:  # whether there is a level at all is for the test below to ask
             for level in column.levels:
                 yield place, frozenset(r for r in rows if values[r] == level), None
         if len(present) < len({values[row] for row in rows}):
