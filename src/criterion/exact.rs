@@ -130,10 +130,10 @@ impl Exact {
         }
     }
 
-    /// Whether it is known that every part has cases of one class alone.
-    pub fn leaves_nothing(&self) -> bool {
-        let is_pure = |part: &[u64]| part.iter().filter(|&&mass| mass > 0).nth(1).is_none();
-        matches!(self, Exact::Logs(parts) if parts.each().all(is_pure))
+    /// Whether every part is known to have cases of one class alone.
+    pub fn is_pure(&self) -> bool {
+        let has_one_class = |part: &[u64]| part.iter().filter(|&&mass| mass > 0).nth(1).is_none();
+        matches!(self, Exact::Logs(parts) if parts.each().all(has_one_class))
     }
 
     /// Bytes apart from its own.

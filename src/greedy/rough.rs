@@ -171,8 +171,8 @@ impl Rough {
 
     /// Looks at columns of a set that fits, in their order: as far as the first perfect split, or until the run has to stop.
     /// `saw` gets what is known of each of them. Returns that of greatest gain, as far as was seen, and its split: roughly if
-    /// no other column comes near but as a tie; and whether it came to its end. What is known of the others is left in `gains`, `unclear` and `ties`. Of
-    /// `side` the masses and their sum are read alone.
+    /// no other column comes near but as a tie; and why it ended early, if it did. What is known of the others is left in
+    /// `gains`, `unclear` and `ties`. Of `side` the masses and their sum are read alone.
     pub fn survey<I: Impurity>(
         &mut self,
         (rule, table): (&Rule<I>, &Table),

@@ -167,7 +167,7 @@ impl<I: Impurity> Rule<I> {
     /// Whether a split leaves no impurity: what is rounded may only seem to.
     pub fn is_perfect(&self, found: &Found, node: &Side) -> bool {
         let seems = || !self.ratio && !found.is_rough() && self.impurity.perfect(node) == Some(found.gain);
-        found.is_perfect || seems() && found.exact.as_ref().is_none_or(|exact| exact.leaves_nothing())
+        found.is_perfect || seems() && found.exact.as_ref().is_none_or(|exact| exact.is_pure())
     }
 
     /// About the gain of a split per unit of the mass of its node.

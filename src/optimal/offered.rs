@@ -115,26 +115,26 @@ impl Offered {
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
         let binarizer = &params.binarizer;
+        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        if params.engine == Engine::Continuous && n_classes > Size::MOST_CLASSES {
+            return Err(Error::InvalidParameter {
+                name: "engine",
+                expected: format!(
+                    "\"auto\" or \"tests\" for {n_classes} classes (\"continuous\" tells {} apart)",
+                    Size::MOST_CLASSES
+                ),
+                got: "\"continuous\"".into(),
+            });
+        }
         let prepared = match binarizer.prepare(data, budget, parallel)? {
             Ok(prepared) => prepared,
             Err(stop) => return Ok(Err(stop)),
         };
-        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
         let size = {
             let (tests, columns) = prepared.n_tests_and_columns();
             Size { cases: data.n_rows(), tests, columns, n_classes }
         };
         Ok(match size.engine(params) {
-            Engine::Continuous if n_classes > Size::MOST_CLASSES => {
-                return Err(Error::InvalidParameter {
-                    name: "engine",
-                    expected: format!(
-                        "\"auto\" or \"tests\" for {n_classes} classes (\"continuous\" tells {} apart)",
-                        Size::MOST_CLASSES
-                    ),
-                    got: "\"continuous\"".into(),
-                });
-            }
             Engine::Continuous => RankedTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Thresholds),
             _ => BinaryTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Tests),
         })

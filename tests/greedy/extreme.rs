@@ -243,7 +243,8 @@ fn extreme_numbers_are_exact_or_refused() {
         if difference(&outcome.tree, &expected, 1.0, most, may_tie).is_some() {
             let [found, wanted] = [&outcome.tree, &expected].map(|tree| tree.to_text(None));
             // Shares of cases beside much heavier ones have twelve digits (docs/rounding.md), which may decide a close split.
-            let shares_out = params.missing == Missing::Fractional && !is_whole;
+            let has_gaps = data.columns().iter().any(|column| column.n_missing() > 0);
+            let shares_out = params.missing == Missing::Fractional && !is_whole && has_gaps;
             assert!(
                 shares_out || twin.close.get() && (params.criterion == Criterion::GainRatio || params.min_gain > 0.0),
                 "seed {seed}, {params:?}\n{data:?}\nfound\n{found}\nthe twin\n{wanted}"
@@ -258,7 +259,7 @@ fn extreme_numbers_are_exact_or_refused() {
     );
     let all = exact + rounded + wide + refused.values().sum::<u64>();
     assert!(2 * exact + 20 > all && 10 * rounded + 20 > all && 4 * wide <= all + 20);
-    assert!(1000 * excused <= all + 1000 && 200 * shared <= rounded + 1000, "{excused}, {shared}");
+    assert!(1000 * excused <= all + 1000 && 1000 * shared <= rounded + 1000, "{excused}, {shared}");
 }
 
 /// B, X5, X8: trees do not depend on the scale of weights, not even by the rounding of their products in floats.
