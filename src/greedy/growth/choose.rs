@@ -130,7 +130,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
 
     /// [`Growth::choose`] at a node of parts of cases: columns that may be the best are looked at exactly.
     fn choose_roughly(&self, task: &mut Task, room: &mut Room, ticker: &mut Ticker<'t>) -> Option<(u32, Found)> {
-        let (rule, side, count, set) = (self.rule(task), &task.side, task.count, &task.set);
+        let (rule, side, set) = (self.rule(task), &task.side, &task.set);
         let columns: SmallVec<[usize; 32]> = task.others.iter().map(|&column| column as usize).collect();
         let mut constant: SmallVec<[u32; 32]> = SmallVec::new();
         let saw = |column: usize, look: &RoughLook| {
@@ -151,16 +151,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
             columns.push(column as usize);
         }
         for column in columns {
-            let look = room.rough.closely(rules, column, (set, side), (&mut room.sides, ticker), false);
-            let found = match self.go_on(look)? {
-                Some(look) => look.found(),
-                None => {
-                    room.cells.enter(self.table, set);
-                    room.cells.collect(self.table, column, set);
-                    let coded = &self.table.columns[column];
-                    self.go_on(rule.best(coded, &room.cells.cells, (side, count), &mut room.sides, ticker))?
-                }
-            };
+            let found = self.look_exactly(task, column, room, ticker)?;
             best = better(best, found.map(|found| (column as u32, found)));
         }
         task.others.retain(|column| !constant.contains(column));
@@ -178,11 +169,18 @@ impl<'t, I: Impurity> Grower<'t, I> {
         room: &mut Room,
         ticker: &mut Ticker,
     ) -> Option<Found> {
-        let found = if found.is_rough() { self.look_again(task, column, found, room, ticker)? } else { found };
+        let found = match found.is_rough() {
+            true => self.look_exactly(task, column as usize, room, ticker)?.unwrap_or(found),
+            false => found,
+        };
         let is_complete = || self.table.columns.iter().all(|coded| coded.is_complete);
         if found.exact.is_some() || !self.rules[0].impurity.rounds() && is_complete() {
             return Some(found);
         }
+        // The masses are summed up here, and kept with the gain.
+        let n_masses = self.table.n_classes * found.cut.n_branches();
+        self.go_on(ticker.tick(2 * task.rows + n_masses))?;
+        let _held = self.go_on(self.budget.reserve(16 * n_masses as u64))?;
         let branches = self.branch_masses(task, column, &found.cut, room);
         let whole: Vec<u64> =
             (0..self.table.n_classes).map(|class| branches.iter().map(|masses| masses[class]).sum()).collect();
@@ -190,27 +188,19 @@ impl<'t, I: Impurity> Grower<'t, I> {
         Some(Found { exact: exact.map(Box::new), ..found })
     }
 
-    fn look_again(
-        &self,
-        task: &Task,
-        column: u32,
-        found: Found,
-        room: &mut Room,
-        ticker: &mut Ticker,
-    ) -> Option<Found> {
-        let (rule, side, set) = (self.rule(task), &task.side, &task.set);
-        let (rules, work) = ((rule, self.table), (&mut room.sides, &mut *ticker));
-        let look = self.go_on(room.rough.closely(rules, column as usize, (set, side), work, false))?;
-        let exact = match look.and_then(|look| look.found()) {
-            Some(exact) => Some(exact),
-            None => {
-                room.cells.enter(self.table, set);
-                room.cells.collect(self.table, column as usize, set);
-                let (coded, cells) = (&self.table.columns[column as usize], &room.cells.cells);
-                self.go_on(rule.best(coded, cells, (side, task.count), &mut room.sides, ticker))?
-            }
-        };
-        Some(exact.unwrap_or(found))
+    /// The best split of a column at a node that the rough look has entered, with its gain as it is. Nothing if the run has
+    /// to stop.
+    fn look_exactly(&self, task: &Task, column: usize, room: &mut Room, ticker: &mut Ticker) -> Option<Option<Found>> {
+        let (rule, set, node) = (self.rule(task), &task.set, (&task.side, task.count));
+        let work = (&mut room.sides, &mut *ticker);
+        let look = room.rough.closely((rule, self.table), column, (set, node.0), work, false);
+        if let Some(look) = self.go_on(look)? {
+            return Some(look.found());
+        }
+        room.cells.enter(self.table, set);
+        room.cells.collect(self.table, column, set);
+        let coded = &self.table.columns[column];
+        self.go_on(rule.best(coded, &room.cells.cells, node, &mut room.sides, ticker))
     }
 
     /// Class masses of the branches of a split, of the cases with a value. Complexity: O(cases + branches x classes).
