@@ -17,6 +17,10 @@ use lattree::data::{
 };
 use lattree::optimal::{Board, Engine, Outcome, Params, search};
 
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Uniform in [0, 1).
 fn uniform(row: usize, column: usize) -> f64 {
     mix((row << 8 | column) as u64) as f64 / 2.0f64.powi(64)

@@ -13,6 +13,10 @@ use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Targ
 use lattree::greedy::{ClassWeight, Missing, NominalSplits, Params, search};
 use lattree::tree::{Numbers, Tree};
 
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const ROWS: usize = 20_000;
 const COLUMNS: usize = 20;
 

@@ -15,6 +15,10 @@ use lattree::data::{
 };
 use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Switches, measure_parts, search};
 
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
     let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
     let labels = Labels::Integers(vec![0, 1]);

@@ -13,6 +13,10 @@ use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Targ
 use lattree::greedy;
 use lattree::subsets::{self, Board, Estimator, Goal, Order, acceptable, count, distinct, eliminate};
 
+/// The allocator of the Python package.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// A table of columns of numbers, or of three levels each, of which the first few say something about the class.
 fn table(n_rows: u64, n_columns: u64, numbers: bool) -> Dataset {
     let cell = |row: u64, column: u64| mix(row * 1_000 + column);

@@ -27,6 +27,8 @@ pub struct Units {
     unit: (f64, f64),
     /// From weights to units: the same for all classes, or one for each.
     scales: Box<[ClassScale]>,
+    /// The mass of a weight of one under each scale: most tables have no weights.
+    of_one: Box<[u64]>,
     /// The penalty per internal node, in units; never more than the total mass and one.
     pub node_penalty: u64,
     /// The mass of all cases, in units, below 2^62.
@@ -123,8 +125,7 @@ impl Units {
 
     /// Cases of mass one.
     fn plain(total: u64) -> Self {
-        let scales = [ClassScale::new(Scale::ONE, 1)].into();
-        Units { resolution: 1.0, unit: (1.0, 1.0), scales, node_penalty: 0, total }
+        Units { total, ..Self::with_classes([ClassScale::new(Scale::ONE, 1)].into(), (1.0, 1.0)) }
     }
 
     fn of(scale: Scale, data: &Dataset) -> Self {
@@ -136,7 +137,10 @@ impl Units {
 
     /// Units with a scale for each class, or one for all; no total yet.
     pub(crate) fn with_classes(scales: Box<[ClassScale]>, unit: (f64, f64)) -> Self {
-        Units { resolution: unit.0 / unit.1, unit, scales, node_penalty: 0, total: 0 }
+        // Beyond the range only beside weights that are all far less than one.
+        let in_range = |of: &&ClassScale| of.scale.whole(1.0).checked_mul(of.times).is_some();
+        let of_one = scales.iter().map(|of| Some(of).filter(in_range).map_or(0, |of| of.mass(1.0))).collect();
+        Units { resolution: unit.0 / unit.1, unit, scales, of_one, node_penalty: 0, total: 0 }
     }
 
     /// The mass of one row in units: its count times its weight, and that of its class. 0 for an absent row.
@@ -147,7 +151,8 @@ impl Units {
             _ => 0,
         };
         // The weight is rounded, the count multiplied: two cases are exactly twice one.
-        data.count(row) * self.scales[class].mass(data.weights().map_or(1.0, |weights| weights[row]))
+        let of_case = data.weights().map_or(self.of_one[class], |weights| self.scales[class].mass(weights[row]));
+        data.count(row) * of_case
     }
 
     /// A cost in units as the number users see.

@@ -16,10 +16,13 @@ pub const VARIABLE: &str = "LATTREE_NUM_THREADS";
 /// capped by [`VARIABLE`]. Of those asked for no more than [`PER_CORE`] for each that can run at once, and [`ANYWHERE`] in
 /// any case: what a thread needs to start and to work takes time and memory.
 pub fn resolve(asked: Option<usize>) -> usize {
-    let available = std::thread::available_parallelism().map_or(1, usize::from);
+    // Files of control groups are read to know it, which a search of a small table would notice.
+    let available = || std::thread::available_parallelism().map_or(1, usize::from);
     match asked {
-        Some(asked) => asked.min(ANYWHERE.max(PER_CORE * available)),
+        Some(asked) if asked <= ANYWHERE => asked,
+        Some(asked) => asked.min(ANYWHERE.max(PER_CORE * available())),
         None => {
+            let available = available();
             let cap = std::env::var(VARIABLE).ok().and_then(|v| v.trim().parse::<usize>().ok()).filter(|&n| n > 0);
             cap.map_or(available, |cap| available.min(cap))
         }

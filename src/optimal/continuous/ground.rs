@@ -277,7 +277,7 @@ impl<'b, I: Index> Ground<'b, I> {
         let class = |instance: I| u32::from(self.classes[instance.get()]);
         let mut seen: Vec<u32> = Vec::new();
         let mut is_seen = vec![false; self.n_classes];
-        for run in of.order.chunk_by(joined) {
+        for run in of.order.chunk_by(joined).filter(|run| run.len() > 1) {
             ticker.tick(4 * run.len())?;
             seen.clear();
             for class in run.iter().map(|&instance| class(instance)) {
