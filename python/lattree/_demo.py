@@ -90,7 +90,8 @@ def _unbin(console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     console.print("First 4 quantiles a column, then cuts by minimum description length, then all thresholds:")
-    console.print("no tree of that depth makes fewer errors, wherever it cuts. Seconds: without the search for the smallest one.\n")
+    console.print("no tree of that depth makes fewer errors, wherever it cuts. The seconds are those of that proof;")
+    console.print("the smallest such tree would be a second one.\n")
 
 
 def _search(data: lattree.Dataset, depth: int, start: float, **options: Any) -> lattree.OptimalResult:

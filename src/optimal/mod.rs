@@ -353,6 +353,15 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (tree, incumbent.cost)
         }
     };
+    // A search that ended early has not looked for splits that decide nothing.
+    let (tree, cost) = match stop {
+        None => (tree, cost),
+        Some(_) => {
+            let simplified = tree.simplified();
+            let saved = (tree.n_nodes() - simplified.n_nodes()) as u64;
+            (simplified, cost - saved * units.node_penalty)
+        }
+    };
     let bound = incumbent.bound.min(cost);
     let (objective, lower_bound) = (units.value(cost), units.value(bound));
     board.publish(budget.seconds(), objective, lower_bound);

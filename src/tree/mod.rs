@@ -20,6 +20,7 @@ mod predict;
 mod rules;
 #[cfg(test)]
 mod sample;
+mod simplify;
 mod source;
 mod steps;
 mod test;
