@@ -63,32 +63,32 @@ class Column:
 
 
 def encode_column(
-    series: pl.Series, *, nominal: bool, ordinal: bool, levels: Sequence[Any] | None, marks: Sequence[str] = ()
+    series: pl.Series, *, nominal: bool, ordinal: bool, levels: Sequence[Any] | None, marks: Sequence[str] | None = None
 ) -> Column:
     """Return a column under the kind that its dtype implies, or the one asked for.
 
     Parameters
     ----------
     series : polars.Series
-        The cells; null and NaN are missing. Text that is numbers but for marks of missing cells is numbers.
+        The cells; null and NaN are missing.
     nominal, ordinal : bool
         Ask for that kind; at most one of them.
     levels : sequence or None
         The levels of an ordinal column in order. None: the categories of an Enum, else the values in ascending order.
-    marks : sequence of str
-        What stood for missing cells where the column was read from text.
+    marks : sequence of str or None
+        What stood for missing cells where a reader of text has looked for that. None: look here.
 
     Raises
     ------
     DataError
         The dtype cannot be used, an integer does not fit 64 bits, or a value is not among `levels`.
     """
-    if series.dtype == pl.String and not (nominal or ordinal):
+    if series.dtype == pl.String and marks is None and not (nominal or ordinal):
         found = numbers_beside_marks(series)
         if found is not None:
             series, marks = found[0].alias(series.name), found[1]
     dtype = series.dtype
-    text = dtype_to_text(dtype, marks)
+    text = dtype_to_text(dtype, marks or ())
     number = _number_kind(series)
     if not (nominal or ordinal) and number is not None:
         values, missing = _numbers(series, number)

@@ -150,8 +150,8 @@ class Frame:
     """pandas categories that are numbers, of the columns that were asked for."""
     ordinal: Mapping[str, list[Any]] = field(default_factory=dict)
     """Ordered pandas categories that are numbers, in their order."""
-    marks: Mapping[str, list[str]] = field(default_factory=dict)
-    """What stood for missing cells in columns that were read from text."""
+    marks: Mapping[str, list[str]] | None = None
+    """What stood for missing cells in columns of a file of text; None: no reader has looked for such."""
 
     def n_rows(self, needed: Iterable[str]) -> int:
         """How many rows there are, as the first of the columns needed says."""

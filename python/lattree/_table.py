@@ -32,6 +32,7 @@ from lattree._frames import (
 from lattree._target import (
     Target,
     Task,
+    check_marks,
     decode_target,
     encode_counts,
     encode_label_array,
@@ -280,7 +281,7 @@ def _encode(
                     nominal=name in nominal or (name in source.nominal and name not in ordered),
                     ordinal=name in ordered or (name in source.ordinal and name not in nominal),
                     levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
-                    marks=source.marks.get(name, ()),
+                    marks=None if source.marks is None else source.marks.get(name, ()),
                 )
             )
     if schema is None and max_missing is not None and n_rows > 0:
@@ -296,7 +297,10 @@ def _encode(
     elif target_series is not None:
         if target_series.name not in roles:
             target_series = _named_apart(target_series, frame, features)
-        encoded = encode_target(target_series, "classes" if task is None and target_series.name in nominal else task)
+        task = "classes" if task is None and target_series.name in nominal else task
+        if task is None and source.marks is None:
+            check_marks(target_series)
+        encoded = encode_target(target_series, task)
     return Encoded(
         columns,
         n_rows,

@@ -62,7 +62,6 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     dtype, told = dtype_to_text(series.dtype), task is not None
     series = _present(series)
     if task is None:
-        _check_marks(series)
         values = series.alias("")
         fractions = values.dtype.is_float() and ((values.floor() != values) | values.is_infinite()).any()
         task = "numbers" if fractions else "classes"
@@ -85,10 +84,10 @@ def _warn_of_many(target: Target) -> None:
         )
 
 
-def _check_marks(series: pl.Series) -> None:
+def check_marks(series: pl.Series) -> None:
     """Raise a DataError if labels are numbers as text but for some that mean a missing one."""
     if series.dtype == pl.String and numbers_beside_marks(series) is not None:
-        row = next(row for row, label in enumerate(series) if is_mark(label))
+        row = next(row for row, label in enumerate(series) if label is not None and is_mark(label))
         raise DataError(
             f"the target {quoted(series.name)} is {quoted(series[row])} at row {row} and has numbers elsewhere; drop "
             'that row, or pass task="classes" if it is a class'
