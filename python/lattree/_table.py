@@ -162,7 +162,7 @@ def encode_arrays(
 
 
 @typed
-def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unseen: str) -> Encoded:
+def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unseen: str = "majority") -> Encoded:
     """Encode the features that a tree asks about; the target and all other columns are ignored.
 
     Parameters
@@ -341,13 +341,12 @@ def _without_mostly_missing(columns: list[Column] | Cells, most: float) -> list[
 
 def _missing(column: Column) -> npt.NDArray[np.bool_]:
     """Which rows are missing."""
-    if column.missing is not None:
-        return column.missing
+    missing = np.zeros(len(column.values), dtype=np.bool_) if column.missing is None else column.missing
     if column.kind == "float":
-        return np.isnan(column.values)
-    if column.kind in ("ordinal", "nominal"):
-        return column.values == MISSING
-    return np.zeros(len(column.values), dtype=np.bool_)
+        missing = np.isnan(column.values)
+    elif column.kind in ("ordinal", "nominal"):
+        missing = np.equal(column.values, MISSING)
+    return missing
 
 
 def _warn_of_unseen(columns: list[Column], then: str) -> None:

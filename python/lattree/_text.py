@@ -154,7 +154,8 @@ def cells_like(column: pl.Series, feature: Feature, decimal: str = ".") -> pl.Se
     if name == "Duration":
         return _strict(column, pl.Series([None] * len(column), dtype=pl.Float64), "a length of time, which no text is")
     if feature.number == "float":
-        return _strict(column, parse_numbers(column, decimal), "a number").cast(pl.Float64)
+        floats: pl.Series = _strict(column, parse_numbers(column, decimal), "a number").cast(pl.Float64)
+        return floats
     if feature.number == "integer":
         return _whole(column, decimal)
     unit: Any = feature.number.removeprefix("datetime_") if feature.number != "date" else "us"
