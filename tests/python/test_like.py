@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from helpers import encode
+from helpers import UNSEEN, encode
 from lattree import DataError, Dataset, OptimalTreeSearch, ParameterError, _table
 
 MISSING = 2**32 - 1
@@ -44,6 +44,7 @@ class TestLike:
         with pytest.raises(DataError, match=r'the table lacks "f", "n"|the table lacks "n", "f"'):
             encode(self.table.drop("f", "n"), schema=schema)
 
+    @UNSEEN
     @pytest.mark.parametrize(
         "levels",
         [
