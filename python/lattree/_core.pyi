@@ -69,6 +69,7 @@ class Dataset:
         weight: Any = None,
         drop: Sequence[str] = (),
         like: Dataset | Schema | Tree | None = None,
+        max_missing: float | None = None,
     ) -> Dataset: ...
     @staticmethod
     def from_arrays(
@@ -82,6 +83,7 @@ class Dataset:
         counts: Any = None,
         weight: Any = None,
         like: Dataset | Schema | Tree | None = None,
+        max_missing: float | None = None,
     ) -> Dataset: ...
     @property
     def schema(self) -> Schema: ...

@@ -1,7 +1,10 @@
 """Options that commands of the command line share, and the values that they may have."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from enum import Enum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -117,6 +120,59 @@ Gaps = Annotated[Missing, typer.Option("--missing", help="What becomes of missin
 SubsetGaps = Annotated[MissingInSubsets, typer.Option("--missing", help="What becomes of missing values.")]
 Weights = Annotated[ClassWeight | None, typer.Option("--class-weight", help="All classes matter the same in total.")]
 Required = Annotated[list[str] | None, typer.Option("--require", metavar="COL", help="Keep COL. Repeatable.")]
+
+
+NullValues = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="TEXT", help="Cell that means missing, beside empty ones. Repeatable; default: ?, NA and such."
+    ),
+]
+Separator = Annotated[
+    str | None, typer.Option(metavar="CHAR", help="What separates columns, or tab; default: as the header shows.")
+]
+Decimal = Annotated[str, typer.Option(metavar="CHAR", help="The decimal mark of numbers, a point or a comma.")]
+Encoding = Annotated[str, typer.Option(metavar="NAME", help="The encoding of a text file, such as cp1252.")]
+MaxMissing = Annotated[
+    float | None, typer.Option(metavar="SHARE", help="Leave out columns with more missing cells; 0.7 is 70%.")
+]
+
+_TEXT_OPTIONS: dict[str, tuple[Any, Any]] = {
+    "null_values": (NullValues, None),
+    "separator": (Separator, None),
+    "decimal": (Decimal, "."),
+    "encoding": (Encoding, "utf-8"),
+}
+"""Options of ``read_csv``, with their defaults."""
+
+
+def reads_tables(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of how tables are read; it gets those that were given as the keyword `reading`.
+
+    ``max_missing`` is among them, and is for the table to learn from.
+    """
+    options = _TEXT_OPTIONS | {"max_missing": (MaxMissing, None)}
+
+    @functools.wraps(command)
+    def wrapped(**keywords: Any) -> None:
+        given = {name: keywords.pop(name) for name in options}
+        command(**keywords, reading={name: value for name, value in given.items() if value != options[name][1]})
+
+    signature = inspect.signature(command)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != "reading"]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    more = [
+        inspect.Parameter(name, keyword, default=default, annotation=kind) for name, (kind, default) in options.items()
+    ]
+    parameters = [parameter.replace(kind=keyword) for parameter in own] + more
+    wrapped.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return wrapped
+
+
+def of_text(reading: dict[str, Any]) -> list[str]:
+    """Return which of the options given are for files of text only."""
+    return [name for name in reading if name in _TEXT_OPTIONS]
 
 
 def in_bytes(memory_limit: float | None) -> int | None:

@@ -10,10 +10,15 @@ import polars as pl
 from lattree._columns import cast_or_keep, distinct_cells, distinct_values, to_floats, to_int64
 from lattree._core import DataError, ParameterError, Schema
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
+from lattree._errors import warn
 from lattree._frames import plain_dtype
+from lattree._text import is_mark, numbers_beside_marks
 
 Task = Literal["classes", "numbers"]
 Labels = list[str] | list[int] | list[float] | list[bool]
+
+_MANY_CLASSES = 20
+"""With more different whole numbers than this a target may not be one of classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,10 +51,15 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
         `task` is none of these.
     DataError
         A label is missing, a number is not finite (with the row), or the dtype cannot be a target.
+
+    Warns
+    -----
+    UserWarning
+        More than 20 different whole numbers are taken for classes without being told to.
     """
     if task not in (None, "classes", "numbers"):
         raise ParameterError(f'`task` must be "classes", "numbers" or None, got {task!r}')
-    dtype = dtype_to_text(series.dtype)
+    dtype, told = dtype_to_text(series.dtype), task is not None
     series = _present(series)
     if task is None:
         values = series.alias("")
@@ -58,7 +68,30 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     if task == "numbers":
         return Target(series.name, task, dtype, _finite(series), [])
     labels, codes = distinct_values(_label_values(series))
-    return Target(series.name, task, dtype, codes, labels.to_list())
+    target = Target(series.name, task, dtype, codes, labels.to_list())
+    if not told:
+        _warn_of_many(target)
+    return target
+
+
+def _warn_of_many(target: Target) -> None:
+    labels = target.labels
+    if len(labels) > _MANY_CLASSES and isinstance(labels[0], (int, float)):
+        warn(
+            f"the target {quoted(target.name)} has {len(labels):,} different whole numbers, from {labels[0]} to "
+            f'{labels[-1]}, which are taken for classes: pass task="classes", or list it under nominal, '
+            'if they are names of classes, task="numbers" if they are amounts'
+        )
+
+
+def check_marks(series: pl.Series) -> None:
+    """Raise a DataError if labels are numbers as text but for some that mean a missing one."""
+    if series.dtype == pl.String and numbers_beside_marks(series) is not None:
+        row = next(row for row, label in enumerate(series) if label is not None and is_mark(label))
+        raise DataError(
+            f"the target {quoted(series.name)} is {quoted(series[row])} at row {row} and has numbers elsewhere; drop "
+            'that row, or pass task="classes" if it is a class'
+        )
 
 
 def is_label_array(values: Any) -> bool:
@@ -66,13 +99,16 @@ def is_label_array(values: Any) -> bool:
     return plain_dtype(values) not in (None, "Float32", "Float64", "UInt64") and values.ndim == 1
 
 
-def encode_label_array(name: str, array: npt.NDArray[Any]) -> Target:
+def encode_label_array(name: str, array: npt.NDArray[Any], task: Task | None) -> Target:
     """Return such an array as classes, as :func:`encode_target` does of a series.
 
     A series costs more than all the rest of a small table.
     """
     found, codes = distinct_cells(array)
-    return Target(name, "classes", plain_dtype(array) or "", codes.astype(np.uint32), found.tolist())
+    target = Target(name, "classes", plain_dtype(array) or "", codes.astype(np.uint32), found.tolist())
+    if task is None:
+        _warn_of_many(target)
+    return target
 
 
 def encode_target_like(series: pl.Series, schema: Schema) -> Target:

@@ -8,6 +8,7 @@ import contextlib
 import json as json_format
 import os
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from pathlib import Path
@@ -55,6 +56,8 @@ from lattree._options import (
     TimeLimit,
     Weights,
     in_bytes,
+    of_text,
+    reads_tables,
 )
 from lattree._readers import read_csv, read_ipc, read_parquet
 
@@ -92,6 +95,7 @@ def common(version: Version = False) -> None:
 
 
 @app.command()
+@reads_tables
 def optimal(
     source: Source,
     target: Target = None,
@@ -106,6 +110,8 @@ def optimal(
     engine: Annotated[Engine, typer.Option(help="On 0/1 tests, or on continuous columns as they are.")] = Engine.auto,
     nominal: Nominal = None,
     drop: Drop = None,
+    *,
+    reading: dict[str, Any],
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -116,7 +122,7 @@ def optimal(
     """Find a tree with the fewest training errors, and prove it."""
     write = _writer(text, json, dot)
     with _user_errors():
-        data = _load_to_learn(source, target, nominal, drop)
+        data = _load_to_learn(source, target, nominal, drop, reading)
         search = lattree.OptimalTreeSearch(
             max_depth=max_depth,
             max_nodes=max_nodes,
@@ -147,6 +153,7 @@ def _over(result: lattree.OptimalResult, *, chosen: bool) -> str:
 
 
 @app.command()
+@reads_tables
 def greedy(
     source: Source,
     target: Target = None,
@@ -162,6 +169,8 @@ def greedy(
     class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
+    *,
+    reading: dict[str, Any],
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -172,7 +181,7 @@ def greedy(
     """Grow a tree from the root, split by split, as C4.5 and CART do."""
     write = _writer(text, json, dot)
     with _user_errors():
-        data = _load_to_learn(source, target, nominal, drop)
+        data = _load_to_learn(source, target, nominal, drop, reading)
         search = lattree.GreedyTreeSearch(
             criterion=criterion.value,
             min_cases=min_cases,
@@ -196,6 +205,7 @@ def greedy(
 
 
 @app.command()
+@reads_tables
 def distinct(
     source: Source,
     target: Target = None,
@@ -213,6 +223,8 @@ def distinct(
     class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
+    *,
+    reading: dict[str, Any],
     time_limit: CountLimit = None,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -220,7 +232,7 @@ def distinct(
 ) -> None:
     """Count, or list, the distinct greedy trees over all subsets of the columns."""
     with _user_errors():
-        data = _load_to_learn(source, target, nominal, drop)
+        data = _load_to_learn(source, target, nominal, drop, reading)
         keywords = _keywords(
             order=order,
             required=require or (),
@@ -249,6 +261,7 @@ def distinct(
 
 
 @app.command()
+@reads_tables
 def select(
     source: Source,
     target: Target = None,
@@ -271,6 +284,8 @@ def select(
     class_weight: Weights = None,
     nominal: Nominal = None,
     drop: Drop = None,
+    *,
+    reading: dict[str, Any],
     time_limit: TimeLimit = None,
     memory_limit: MemoryLimit = None,
     threads: Threads = None,
@@ -289,10 +304,10 @@ def select(
     if error is not Estimator.search and (search is not None or search_fraction is not None):
         raise typer.BadParameter("--search and --search-fraction are for --error search")
     with _user_errors():
-        building = _load_to_learn(source, target, nominal, drop)
+        building = _load_to_learn(source, target, nominal, drop, reading)
         judge = None
         if search is not None:
-            judge = _read(search, target, like=building)
+            judge = _read(search, target, like=building, **reading)
         elif error is Estimator.search:
             building, judge = building.split(0.3 if search_fraction is None else search_fraction, seed=seed)
         keywords = _keywords(
@@ -332,10 +347,13 @@ def select(
 
 
 @app.command()
-def describe(source: Source, target: Target = None, nominal: Nominal = None, drop: Drop = None) -> None:
+@reads_tables
+def describe(
+    source: Source, target: Target = None, nominal: Nominal = None, drop: Drop = None, *, reading: dict[str, Any]
+) -> None:
     """Show the columns of a table: kinds, levels, ranges, missing cells, classes."""
     with _user_errors():
-        typer.echo(describe_dataset(_load(source, target, nominal, drop), most=None))
+        typer.echo(describe_dataset(_load(source, target, nominal, drop, reading), most=None))
 
 
 @app.command("datasets")
@@ -355,12 +373,23 @@ def demo() -> None:
         run_demo(Console())
 
 
-def _load(source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None) -> lattree.Dataset:
-    return _read(source, target, nominal=nominal or (), drop=drop or ())
+def _load(
+    source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None, reading: dict[str, Any]
+) -> lattree.Dataset:
+    return _read(source, target, nominal=nominal or (), drop=drop or (), **reading)
 
 
 def _read(source: str, target: str | None, **options: Any) -> lattree.Dataset:
-    path = Path(source)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        data = _read_quietly(source, target, options)
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
+    return data
+
+
+def _read_quietly(source: str, target: str | None, options: dict[str, Any]) -> lattree.Dataset:
+    path, for_text = Path(source), of_text(options)
     if path.exists() and not path.is_dir():
         suffixes = [suffix.lower() for suffix in path.suffixes]
         if suffixes and suffixes[-1] in (".gz", ".zst"):
@@ -368,17 +397,23 @@ def _read(source: str, target: str | None, **options: Any) -> lattree.Dataset:
         reader = _READERS.get(suffixes[-1] if suffixes else "")
         if reader is None:
             raise ValueError(f"{source}: the name must end in {', '.join(_READERS)} or, for text, one of them and .gz")
+        if for_text and reader is not read_csv:
+            raise ValueError(f"{source} is no file of text; --{for_text[0].replace('_', '-')} is for these")
+        if options.get("separator") in ("tab", "\\t"):
+            options["separator"] = "\t"
         return reader(source, target, **options)
     if source in datasets.names():
+        if for_text:
+            raise ValueError(f"{source} is a bundled table; --{for_text[0].replace('_', '-')} is for files of text")
         return lattree.Dataset(datasets.load_frame(source), datasets.TARGET if target is None else target, **options)
     bundled = list_names(datasets.names())
     raise FileNotFoundError(f"there is no file {source!r} and no bundled table of that name; bundled are {bundled}")
 
 
 def _load_to_learn(
-    source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None
+    source: str, target: str | None, nominal: list[str] | None, drop: list[str] | None, reading: dict[str, Any]
 ) -> lattree.Dataset:
-    data = _load(source, target, nominal, drop)
+    data = _load(source, target, nominal, drop, reading)
     if data.schema.target is None:
         raise ValueError(f"--target is needed for a file; its columns are {list_names(data.schema.feature_names)}")
     return data

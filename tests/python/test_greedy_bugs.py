@@ -73,7 +73,7 @@ def test_parts_of_cases_that_do_not_fit_are_a_limit():
 
 
 def test_errors_of_many_classes_cost_no_matrix():
-    data = lattree.Dataset({"x": list(range(20_000)), "y": list(range(20_000))}, "y")
+    data = lattree.Dataset({"x": list(range(20_000)), "y": list(range(20_000))}, "y", task="classes")
     assert lattree.GreedyTreeSearch(max_depth=1).run(data).tree.n_nodes == 1
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from helpers import encode
+from helpers import UNSEEN, encode
 from lattree import DataError, Dataset, OptimalTreeSearch, ParameterError, _table
 
 MISSING = 2**32 - 1
@@ -44,6 +44,7 @@ class TestLike:
         with pytest.raises(DataError, match=r'the table lacks "f", "n"|the table lacks "n", "f"'):
             encode(self.table.drop("f", "n"), schema=schema)
 
+    @UNSEEN
     @pytest.mark.parametrize(
         "levels",
         [
@@ -76,11 +77,16 @@ class TestLike:
         )
         assert np.isnan(self.encoded(schema, f=pl.lit(None, dtype=pl.String))["f"].values).all()
         assert (self.encoded(schema, n=pl.lit(None))["n"].values == MISSING).all()
-        for wrong in (pl.lit("1"), pl.lit(True), pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
+        for given in (pl.lit("1"), pl.lit(True), pl.lit("+1.0", dtype=pl.Categorical)):
+            assert (self.encoded(schema, f=given)["f"].values == 1.0).all()
+            assert (self.encoded(schema, i=given)["i"].values == 1).all()
+        for wrong in (pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
             with pytest.raises(DataError, match=r'column "f" is .*; expected numbers'):
                 self.encoded(schema, f=wrong)
-        with pytest.raises(DataError, match='column "b" is Int32; expected true or false'):
-            self.encoded(schema, b=pl.lit(1, dtype=pl.Int32))
+        with pytest.raises(DataError, match='column "f" is "one" at row 0; expected a number'):
+            self.encoded(schema, f=pl.lit("one"))
+        with pytest.raises(DataError, match='column "b" is 2 at row 0; expected true or false'):
+            self.encoded(schema, b=pl.lit(2, dtype=pl.Int32))
 
     def test_times(self, schema):
         expected = encode(self.table).columns[3].values.tolist()

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import lattree
-from helpers import CRITERIA, MISSING, NOMINAL_SPLITS
+from helpers import CRITERIA, MISSING, NOMINAL_SPLITS, UNSEEN
 from lattree import Binarizer, DataError, Dataset, Tree, cli
 from printed import labels_by_rules, orders_of, predict, read_dot, read_rule, read_text
 
@@ -116,6 +116,7 @@ def compare(rng, frame, names, levels):
     return told, by_rules, str(tree).count(" or missing")
 
 
+@UNSEEN
 class TestMissing:
     def test_fault_d_what_is_printed_predicts(self):
         rng = random.Random(19)
@@ -172,6 +173,7 @@ def names_of(rng, n):
 
 
 class TestNames:
+    @UNSEEN
     def test_fault_f_any_name_is_read_back(self):
         rng = random.Random(5)
         for _ in range(400):

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import lattree
-from helpers import ALL, train
+from helpers import ALL, UNSEEN, train
 from lattree import Binarizer, DataError, Dataset, OptimalTreeSearch
 
 
@@ -127,6 +127,7 @@ class TestUnseen:
     #: `c is a` is asked; its heavier branch is yes, while a missing value fails.
     table = pl.DataFrame({"c": ["a", "a", "a", "b", None], "y": [0, 0, 0, 1, 1]})
 
+    @UNSEEN
     @pytest.mark.parametrize(("unseen", "expected"), [("majority", 0), ("missing", 1)])
     def test_policy(self, unseen, expected):
         tree = train(self.table, max_depth=1, unseen=unseen).tree
@@ -147,6 +148,7 @@ class TestUnseen:
         trees = {train(self.table, max_depth=1, unseen=unseen).tree for unseen in ("majority", "missing", "error")}
         assert len(trees) == 3
 
+    @UNSEEN
     def test_a_search_does_not_learn_from_unseen_levels(self):
         other = Dataset(pl.DataFrame({"c": ["a", "z"], "y": [0, 1]}), like=Dataset(self.table, "y"))
         with pytest.raises(DataError, match=r'column "c" has the unseen level "z" at row 1'):
