@@ -18,7 +18,17 @@ from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
+from lattree._frames import (
+    Cells,
+    Frame,
+    Source,
+    arrays_to_frame,
+    exact_floats,
+    is_pandas,
+    lazy_to_frame,
+    to_frame,
+    to_series,
+)
 from lattree._target import (
     Target,
     Task,
@@ -158,6 +168,8 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> E
     """
     if isinstance(table, (np.ndarray, list, tuple)):
         frame = arrays_to_frame(table, schema.feature_names)
+    elif isinstance(table, pl.LazyFrame):
+        frame = lazy_to_frame(table, names)
     else:
         frame = to_frame(table)
     return Encoded(_columns_like(frame.data, schema, names), frame.n_rows(names), None, None, None)
