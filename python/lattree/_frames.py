@@ -21,7 +21,10 @@ from lattree._core import DataError
 from lattree._dtypes import quoted
 from lattree._errors import first_line
 
-ACCEPTED_TABLES = "a polars or pandas DataFrame, a polars LazyFrame, a pyarrow Table, any object with __arrow_c_stream__, or a mapping of columns"
+ACCEPTED_TABLES = (
+    "a polars or pandas DataFrame, a polars LazyFrame, a pyarrow Table, any object with __arrow_c_stream__, or a "
+    "mapping of columns"
+)
 
 
 _PLAIN = {

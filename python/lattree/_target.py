@@ -227,9 +227,8 @@ def _label_values(series: pl.Series) -> pl.Series:
         return to_int64(series, what)
     if not dtype.is_float():
         raise DataError(
-            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans, categories, dates or times "
-            "without a zone: "
-            "cast it to String to predict its values as classes"
+            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans, categories, dates or "
+            "times without a zone: cast it to String to predict its values as classes"
         )
     values: pl.Series = series.cast(pl.Float64).alias("")
     fraction = (values.floor() != values) | values.is_infinite()

@@ -245,5 +245,5 @@ class TestTimesAsClasses:
     def test_those_that_cannot_be_are_refused(self):
         zone = pl.Series([dt.datetime(2024, 1, 2), dt.datetime(2024, 1, 3)]).dt.replace_time_zone("Asia/Tokyo")
         for labels in (zone, pl.Series([dt.time(1), dt.time(2)]), pl.Series([dt.timedelta(1), dt.timedelta(2)])):
-            with pytest.raises(DataError, match="expected text, .* dates or times without a zone: cast it to String"):
+            with pytest.raises(DataError, match=r"expected text, .* dates or times without a zone: cast it to String"):
                 Dataset({"x": [1, 2]}, labels)

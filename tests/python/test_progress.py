@@ -91,7 +91,7 @@ class TestFaultP:
     @EVERY
     def test_fault_p_what_was_found_is_kept(self, noise, long, run, report, result):
         """A callback that raises what Ctrl-C raises goes the same way."""
-        with pytest.raises(Interrupted, match="what the search had found is in `.result`") as caught:
+        with pytest.raises(Interrupted, match=r"what the search had found is in `\.result`") as caught:
             run(noise, long, progress=stop)
         found = caught.value.result
         assert isinstance(found, result)
@@ -115,8 +115,8 @@ class TestFaultP:
 
     def test_fault_p_wherever_it_strikes_in_a_block(self, noise):
         trees = DistinctTreeSearch(time_limit=30).run(noise)
+        next(trees)
         with pytest.raises(Interrupted) as caught, trees:
-            next(trees)
             raise KeyboardInterrupt
         assert caught.value.result.distinct >= 1
         assert caught.value.result.status == "interrupted"

@@ -258,7 +258,7 @@ class TestFolds:
         assert not frames[0].equals(frames[2])
 
     def test_pairs(self, iris):
-        pairs = [(range(0, 100), range(100, 150)), (np.arange(50, 150), [1, 2, 3])]
+        pairs = [(range(100), range(100, 150)), (np.arange(50, 150), [1, 2, 3])]
         assert folds_of(iris, pairs) == [set(range(100)), set(range(50, 150))]
         assert folds_of(iris, iter(pairs)) == [set(range(100)), set(range(50, 150))]
 

@@ -79,8 +79,8 @@ def cross_validate(
     groups : array-like of shape (n_rows,) or None, default=None
         Rows of one group, of one patient say, are never on both sides of a fold. For a `cv` of pairs it must be None.
     seed : int, default=0
-        Deals the folds where `cv` is a number, and splits the rows of subset searches; from 0 to 2^64 - 1. The same seed
-        gives the same folds on every platform. A splitter has a seed of its own.
+        Deals the folds where `cv` is a number, and splits the rows of subset searches; from 0 to 2^64 - 1. The same
+        seed gives the same folds on every platform. A splitter has a seed of its own.
     search_fraction : float, default=0.3
         A subset search that judges by rows held out gets this share of the training rows for it; the tree is then grown
         again on all of them, over the features selected and with the same parameters. Between 0 and 1.
@@ -91,19 +91,19 @@ def cross_validate(
     Returns
     -------
     polars.DataFrame
-        A row per search, in their order: ``search``, the name; ``folds``; ``error``, the mean over folds of the share of
-        cases (by counts and weights) predicted wrongly on the rows held out, and ``standard_error`` of that mean, null
-        for a single fold; ``training_error``, ``leaves``, ``depth`` and ``seconds``, means; ``unfinished``, runs that a
-        limit ended; ``best``, true for the least error (of equal ones the fewest leaves, then the first);
+        A row per search, in their order: ``search``, the name; ``folds``; ``error``, the mean over folds of the share
+        of cases (by counts and weights) predicted wrongly on the rows held out, and ``standard_error`` of that mean,
+        null for a single fold; ``training_error``, ``leaves``, ``depth`` and ``seconds``, means; ``unfinished``, runs
+        that a limit ended; ``best``, true for the least error (of equal ones the fewest leaves, then the first);
         ``one_standard_error``, true for the search of fewest leaves whose error is at most that of the best and one
-        standard error more (of equal ones the least error); ``errors``, fold by fold, for
-        :func:`paired_t_test` and plots.
+        standard error more (of equal ones the least error); ``errors``, fold by fold, for :func:`paired_t_test` and
+        plots.
 
     Raises
     ------
     ParameterError
-        A parameter is out of range, a search is given twice, folds have no rows or rows that there are not, `groups` has
-        another length than the table or misses a value, or `data` has no classes.
+        A parameter is out of range, a search is given twice, folds have no rows or rows that there are not, `groups`
+        has another length than the table or misses a value, or `data` has no classes.
     DataError
         `groups` mixes kinds, or is no list of values.
     MethodError
