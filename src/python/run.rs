@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use pyo3::PyClass;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 

@@ -1,5 +1,6 @@
 //! What the searches over subsets of the features have in common: keywords, names that become positions, runs.
 
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
