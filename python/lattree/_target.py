@@ -220,7 +220,8 @@ def _label_values(series: pl.Series) -> pl.Series:
     if isinstance(dtype, pl.Date):
         return series.cast(pl.String)
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
-        return series.dt.to_string(_INSTANT)
+        instants: pl.Series = series.dt.to_string(_INSTANT)
+        return instants
     if isinstance(dtype, pl.Boolean):
         return series
     if dtype.is_integer():
