@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+import warnings
 from math import comb
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from lattree import (
     Feature,
     GreedyResult,
     GreedyTreeSearch,
+    Interrupted,
     OptimalResult,
     OptimalTreeSearch,
     Progress,
@@ -106,16 +108,34 @@ search.cancel()  # stops what this search runs in other threads: nothing here
 
 # All thresholds, however many: no bins. Where both engines offer the same tests, they prove the same tree.
 signals = Dataset.from_arrays(np.random.default_rng(0).normal(size=(800, 3)), np.arange(800) % 2)
-cut = OptimalTreeSearch(max_depth=1, engine="tests").run(signals)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    cut = OptimalTreeSearch(max_depth=1, engine="tests").run(signals)
+assert "thresholds were thinned out" in str(told[0].message)
 whole = OptimalTreeSearch(max_depth=1, engine="continuous", binarizer=Binarizer(thresholds="exact")).run(signals)
 assert (cut.exact_thresholds, whole.exact_thresholds, len(whole.tests)) == (False, True, 3 * 799)
 assert whole.objective <= cut.objective
 
 # A limit is an outcome: the best tree so far, and a bound that holds.
 reports: list[Progress] = []
-hard = OptimalTreeSearch(max_depth=8, time_limit=0.4).run(datasets.load("ionosphere"), progress=reports.append)
+hard_table = datasets.load("ionosphere")
+exact = Binarizer(thresholds="exact")
+hard = OptimalTreeSearch(max_depth=8, time_limit=0.4, binarizer=exact).run(hard_table, progress=reports.append)
 assert (hard.status, 0 <= hard.lower_bound <= hard.objective) == ("time_limit", True)
 assert all(r.seconds > 0 and r.nodes >= 0 and 0 <= r.lower_bound <= (r.objective or 351) for r in reports)
+
+
+# Ctrl-C, which this callback plays, is a KeyboardInterrupt that has what was found.
+def stop(report: Progress) -> None:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
+
+
+try:
+    found: OptimalResult = OptimalTreeSearch(max_depth=8, engine="continuous").run(hard_table, progress=stop)
+except Interrupted as stopped:
+    found = stopped.result
+assert (found.status, found.objective >= found.lower_bound) == ("interrupted", True)
 
 # A greedy search, every parameter spelled out: at each node the best split, and no way back.
 grower = GreedyTreeSearch(
@@ -188,8 +208,15 @@ assert (rule.conditions, rule.prediction, rule.mass, rule.errors, rule.masses) =
 assert tree.to_dot(max_depth=1).startswith("digraph")
 assert Tree.from_json(tree.to_json()) == pickle.loads(pickle.dumps(result)).tree == tree
 assert tree.predict(people).equals(people["buys"])
-assert (tree.predict_proba(data).argmax(axis=1) == people["buys"].to_numpy()).all()
-assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).tolist() == [1, 4]
+assert tree.predict_proba(data).columns == ["false", "true"]
+assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).to_list() == [1, 4]
+
+# Which search? All see the same folds; scikit-learn's splitters do as well.
+depths = {f"depth {depth}": OptimalTreeSearch(max_depth=depth) for depth in range(3)}
+validated = experiments.cross_validate(depths, datasets.load("iris"), cv=5, groups=None, seed=0, progress=None)
+assert validated.filter("one_standard_error")["search"].item() == "depth 2"
+halves: list[tuple[range, range]] = [(range(0, 150, 2), range(1, 150, 2))]
+assert experiments.cross_validate(depths["depth 2"], datasets.load("iris"), cv=halves)["folds"].item() == 1
 
 # Ways to select features, compared on the same folds.
 selections = {"all": experiments.every_feature, "width": lambda building, search: ["petalwidth"]}

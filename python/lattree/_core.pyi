@@ -1,7 +1,7 @@
 """Types of the compiled module. Documentation stands in the classes themselves: ``help(lattree.Dataset)``."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, final
+from typing import Any, Literal, TypeAlias, final, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -15,11 +15,15 @@ class DataError(LattreeError, ValueError): ...
 class ParameterError(LattreeError, ValueError): ...
 class TreeError(LattreeError, ValueError): ...
 
+class Interrupted(KeyboardInterrupt):
+    result: Any
+
 _Status = Literal[
     "optimal", "acceptable", "complete", "time_limit", "node_limit", "memory_limit", "interrupted", "infeasible"
 ]
 _Kind = Literal["continuous", "ordinal", "nominal"]
 _Label = str | int | float | bool
+_Polars: TypeAlias = Dataset | pl.DataFrame | pl.LazyFrame | Mapping[str, Any]
 
 def _quoted(name: str, /) -> str: ...
 def _shown(name: str, /, *, is_class: bool = False) -> str: ...
@@ -157,9 +161,25 @@ class Tree:
     def features(self) -> list[str]: ...
     @property
     def unseen(self) -> Literal["majority", "missing", "error"]: ...
-    def predict(self, data: Any) -> pl.Series: ...
-    def predict_proba(self, data: Any) -> npt.NDArray[np.float64]: ...
-    def apply(self, data: Any) -> npt.NDArray[np.uint32]: ...
+    # Answers are of the kind of the table: pandas frames, whose types are not known here, give what has their index.
+    @overload
+    def predict(self, data: npt.NDArray[Any] | Sequence[Any]) -> npt.NDArray[Any]: ...
+    @overload
+    def predict(self, data: _Polars) -> pl.Series: ...
+    @overload
+    def predict(self, data: Any) -> Any: ...
+    @overload
+    def predict_proba(self, data: npt.NDArray[Any] | Sequence[Any]) -> npt.NDArray[np.float64]: ...
+    @overload
+    def predict_proba(self, data: _Polars) -> pl.DataFrame: ...
+    @overload
+    def predict_proba(self, data: Any) -> Any: ...
+    @overload
+    def apply(self, data: npt.NDArray[Any] | Sequence[Any]) -> npt.NDArray[np.uint32]: ...
+    @overload
+    def apply(self, data: _Polars) -> pl.Series: ...
+    @overload
+    def apply(self, data: Any) -> Any: ...
     def to_text(self, *, max_depth: int | None = None) -> str: ...
     def to_dot(self, *, max_depth: int | None = None) -> str: ...
     def to_json(self) -> str: ...
@@ -261,7 +281,7 @@ class OptimalTreeSearch:
         self,
         data: Dataset,
         *,
-        progress: Callable[[Progress], object] | None = None,
+        progress: bool | Callable[[Progress], object] | None = None,
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> OptimalResult: ...
     def cancel(self) -> None: ...
@@ -336,7 +356,13 @@ class GreedyTreeSearch(_GreedySearch):
     ) -> GreedyTreeSearch: ...
     @property
     def max_leaves(self) -> int | None: ...
-    def run(self, data: Dataset, *, on_interrupt: Literal["raise", "return"] = "raise") -> GreedyResult: ...
+    def run(
+        self,
+        data: Dataset,
+        *,
+        progress: bool | Callable[[Progress], object] | None = None,
+        on_interrupt: Literal["raise", "return"] = "raise",
+    ) -> GreedyResult: ...
 
 @final
 class SubsetProgress:
@@ -457,12 +483,14 @@ class DistinctTreeSearch(_SubsetSearch):
     def order(self) -> str: ...
     @property
     def ordered(self) -> bool: ...
-    def run(self, data: Dataset) -> DistinctTrees: ...
+    def run(
+        self, data: Dataset, *, progress: bool | Callable[[SubsetProgress], object] | None = None
+    ) -> DistinctTrees: ...
     def count(
         self,
         data: Dataset,
         *,
-        progress: Callable[[SubsetProgress], object] | None = None,
+        progress: bool | Callable[[SubsetProgress], object] | None = None,
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> DistinctCounts: ...
 
@@ -503,7 +531,7 @@ class AcceptableSubsetSearch(_SubsetSearch):
         building: Dataset,
         search: Dataset | None = None,
         *,
-        progress: Callable[[SubsetProgress], object] | None = None,
+        progress: bool | Callable[[SubsetProgress], object] | None = None,
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> SubsetResult: ...
 
@@ -541,7 +569,7 @@ class BackwardEliminationSearch(_SubsetSearch):
         building: Dataset,
         search: Dataset | None = None,
         *,
-        progress: Callable[[SubsetProgress], object] | None = None,
+        progress: bool | Callable[[SubsetProgress], object] | None = None,
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> SubsetResult: ...
 
@@ -582,7 +610,7 @@ class ExhaustiveSubsetSearch(_SubsetSearch):
         building: Dataset,
         search: Dataset | None = None,
         *,
-        progress: Callable[[SubsetProgress], object] | None = None,
+        progress: bool | Callable[[SubsetProgress], object] | None = None,
         on_interrupt: Literal["raise", "return"] = "raise",
     ) -> SubsetResult: ...
 

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
+from polars import selectors
 
 from lattree._core import DataError
 from lattree._dtypes import quoted
@@ -23,7 +24,8 @@ from lattree._errors import first_line
 from lattree._text import is_mark
 
 ACCEPTED_TABLES = (
-    "a polars or pandas DataFrame, a pyarrow Table, any object with __arrow_c_stream__, or a mapping of columns"
+    "a polars or pandas DataFrame, a polars LazyFrame, a pyarrow Table, any object with __arrow_c_stream__, or a "
+    "mapping of columns"
 )
 
 
@@ -191,7 +193,8 @@ def to_frame(table: Any) -> Frame:
     if isinstance(table, pl.DataFrame):
         return Frame(table, table.height)
     if isinstance(table, pl.LazyFrame):
-        raise TypeError("the table is a polars LazyFrame, which holds no rows yet; call .collect() on it first")
+        table = table.collect()
+        return Frame(table, table.height)
     if is_pandas(table, "DataFrame"):
         return _from_pandas(table)
     if isinstance(table, Mapping):
@@ -206,6 +209,16 @@ def to_frame(table: Any) -> Frame:
             f"use Dataset.from_arrays(X, y, feature_names), or pass {ACCEPTED_TABLES}"
         )
     raise TypeError(f"the table is a {type(table).__name__}; pass {ACCEPTED_TABLES}")
+
+
+def lazy_to_frame(table: pl.LazyFrame, needed: Sequence[str]) -> Frame:
+    """Return the columns needed of a lazy frame; the others are known by name, and never computed."""
+    names = table.collect_schema().names()
+    read = [name for name in names if name in set(needed)]
+    if not read:
+        return Frame(Part(names, pl.DataFrame()), table.select(pl.len()).collect().item())
+    frame = table.select(selectors.by_name(*read)).collect()  # a bare name may be taken for a pattern
+    return Frame(Part(names, frame), frame.height)
 
 
 def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:

@@ -26,6 +26,7 @@ from lattree._frames import (
     exact_floats,
     flat,
     is_pandas,
+    lazy_to_frame,
     to_frame,
     to_series,
 )
@@ -184,6 +185,8 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unse
     """
     if isinstance(table, (np.ndarray, list, tuple)):
         frame = arrays_to_frame(table, schema.feature_names)
+    elif isinstance(table, pl.LazyFrame):
+        frame = lazy_to_frame(table, names)
     else:
         frame = to_frame(table)
     columns = _columns_like(frame.data, schema, names)

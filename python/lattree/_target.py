@@ -15,6 +15,8 @@ from lattree._frames import plain_dtype
 from lattree._text import is_mark, numbers_beside_marks
 
 Task = Literal["classes", "numbers"]
+_INSTANT = "%Y-%m-%d %H:%M:%S%.f"
+"""How an instant is written as a class label: with the fraction of a second only where there is one."""
 Labels = list[str] | list[int] | list[float] | list[bool]
 
 _MANY_CLASSES = 20
@@ -41,7 +43,7 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     Parameters
     ----------
     series : polars.Series
-        One label per row: text, integers, whole floats, booleans, categories; or numbers.
+        One label per row: text, integers, whole floats, booleans, categories, dates, instants; or numbers.
     task : {"classes", "numbers"} or None
         None: floats that are not all whole mean numbers, everything else means classes.
 
@@ -160,8 +162,20 @@ def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.ui
     codes : ndarray of uint32, shape (n_rows,)
         Positions in `labels`.
     """
-    values = cast_or_keep(_labels_to_series(labels), dtype_from_text(dtype))
-    return values.alias(name)[codes]  # without polars' query engine, as `gather` would
+    return label_values(dtype, labels).alias(name)[codes]  # without polars' query engine, as `gather` would
+
+
+def label_values(dtype: str, labels: Labels) -> pl.Series:
+    """Return the class labels, each once, in the caller's values and dtype; see :func:`label_series`."""
+    values, known = _labels_to_series(labels), dtype_from_text(dtype)
+    try:
+        if isinstance(known, pl.Date):
+            return values.str.to_date()
+        if isinstance(known, pl.Datetime) and values.dtype == pl.String:
+            return values.str.to_datetime(_INSTANT, time_unit=known.time_unit)
+    except pl.exceptions.PolarsError:  # a text of a tree file that does not fit
+        return values
+    return cast_or_keep(values, known)
 
 
 def number_series(name: str, dtype: str, values: npt.NDArray[np.float64]) -> pl.Series:
@@ -239,14 +253,19 @@ def _label_values(series: pl.Series) -> pl.Series:
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         text: pl.Series = series.cast(pl.String)
         return text
+    if isinstance(dtype, pl.Date):
+        return series.cast(pl.String)
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
+        instants: pl.Series = series.dt.to_string(_INSTANT)
+        return instants
     if isinstance(dtype, pl.Boolean):
         return series
     if dtype.is_integer():
         return to_int64(series, what)
     if not dtype.is_float():
         raise DataError(
-            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans or categories: "
-            "cast it to String to predict its values as classes"
+            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans, categories, dates or "
+            "times without a zone: cast it to String to predict its values as classes"
         )
     values: pl.Series = series.cast(pl.Float64).alias("")
     fraction = (values.floor() != values) | values.is_infinite()

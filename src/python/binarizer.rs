@@ -6,7 +6,7 @@ use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
-use super::run::{OnInterrupt, interruptible};
+use super::run::interruptible;
 use crate::budget::{Budget, Ticker};
 use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
 use crate::error::Error;
@@ -141,7 +141,7 @@ impl PyBinarizer {
             let goes_on = |_: &&Test| ticker.tick(500).is_ok();
             Ok(tests.iter().take_while(goes_on).map(|test| test_words(data.schema(), test)).collect())
         };
-        let tests: Result<Vec<String>, Error> = interruptible(py, &budget, None, OnInterrupt::Raise, work)?;
+        let tests: Result<Vec<String>, Error> = interruptible(py, &budget, work)?;
         Ok(tests?)
     }
 

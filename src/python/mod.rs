@@ -12,6 +12,7 @@ mod greedy;
 mod grower;
 mod keywords;
 mod names;
+mod progress;
 mod result;
 mod run;
 mod schema;

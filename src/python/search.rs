@@ -1,6 +1,5 @@
 //! `OptimalTreeSearch`.
 
-use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -9,10 +8,12 @@ use super::binarizer::{PyBinarizer, choice, name_of};
 use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
+use super::progress::Reporter;
 use super::result::{PyOptimalResult, PyProgress};
 use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
+use crate::data::Thresholds;
 use crate::objective::Objective;
 use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
@@ -78,9 +79,10 @@ const KEYWORDS: [&str; 15] = [
 ///     raise DataError.
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the best tree so far comes back with
-///     ``status == "time_limit"``.
+///     ``status == "time_limit"``. How far a search comes in a time depends on the machine and what else runs there: such
+///     a result does not repeat exactly.
 /// node_limit : int or None, default=None
-///     The most search nodes. With one thread a repeatable limit.
+///     The most search nodes. With ``threads=1`` a result under it repeats exactly, on every machine.
 /// memory_limit : int or None, default=None
 ///     Bytes for live state and cache; None: a quarter of the memory there is (see :class:`GreedyTreeSearch`). A full
 ///     cache only slows the search.
@@ -236,12 +238,13 @@ impl PyOptimalTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`Progress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     True: show objective, bound and gap in a line on stderr, by tqdm or rich (extra ``progress``). A callable is
+    ///     called with a :class:`Progress` about ten times a second, on the calling thread; what it raises stops the search
+    ///     and is raised here.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best tree so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best tree so far as its `result`,
+    ///     or return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -252,26 +255,39 @@ impl PyOptimalTreeSearch {
     /// DataError
     ///     The target has no classes, no row is present, a level is unseen by the schema, or a nominal column has too
     ///     many levels for subset tests.
+    /// ImportError
+    ///     `progress` is True, and there is neither tqdm nor rich.
+    ///
+    /// Warns
+    /// -----
+    /// UserWarning
+    ///     Thresholds were thinned out under ``thresholds="auto"``: the tree is the best over those that are left.
     #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
-    fn run(
+    fn run<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         data: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PyOptimalResult> {
+    ) -> PyResult<Bound<'py, PyOptimalResult>> {
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        if progress.is_some_and(|callback| !callback.is_callable()) {
-            return Err(PyTypeError::new_err("`progress` must be callable or None"));
-        }
         let (data, params, board) = (PyDataset::to_search(data, "data")?, &self.params, Board::new());
-        let call =
-            progress.map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
+        let reporter = Reporter::of(py, progress)?;
+        let call = reporter.callback(py);
+        let call = call
+            .as_ref()
+            .map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
         let report = call.as_ref().map(|call| call as Report<'_>);
         let signals = Signals::of(data, self.get().threads);
         let work = |budget: &Budget| search(data, params, budget, &board);
-        let outcome = self.running.run(py, params.budget(), signals, report, on_interrupt, work)??;
-        PyOptimalResult::new(py, outcome)
+        let done = self.running.run(py, params.budget(), signals, report, on_interrupt, work);
+        let result = done.and_then(|done| done.deliver(py, |outcome| PyOptimalResult::new(py, outcome?)));
+        let result = reporter.closed(result, py)?;
+        let binarizer = &self.get().binarizer;
+        if binarizer.thresholds == Thresholds::Auto && binarizer.max_thresholds.is_none() {
+            result.get().warn_of_thinned(py)?;
+        }
+        Ok(result)
     }
 
     /// Stop all runs of this search that are under way, from any thread; each returns its best tree so far, with

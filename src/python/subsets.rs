@@ -84,6 +84,8 @@ impl PyDistinctTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`count`, while trees are asked for; it is let go when the iteration ends.
     ///
     /// Returns
     /// -------
@@ -97,11 +99,16 @@ impl PyDistinctTreeSearch {
     ///     unseen by the schema.
     /// ParameterError
     ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
-    fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<PyDistinctTrees> {
+    #[pyo3(signature = (data, *, progress=None))]
+    fn run(
+        slf: &Bound<'_, Self>,
+        data: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyDistinctTrees> {
         let (data, this, base) = (PyDataset::to_search(data, "data")?, slf.get(), slf.as_super());
         let checked = PySubsetSearch::checked(base, data)?;
-        let running = &base.as_super().get().running;
-        PyDistinctTrees::start(slf.py(), data.clone(), checked, (this.order, this.ordered), running)
+        let (order, running) = ((this.order, this.ordered), &base.as_super().get().running);
+        PyDistinctTrees::start(slf.py(), data.clone(), checked, order, running, progress)
     }
 
     /// Count the trees.
@@ -110,12 +117,11 @@ impl PyDistinctTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the counts so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the counts so far as its
+    ///     `result`, or return them, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -126,15 +132,15 @@ impl PyDistinctTreeSearch {
     /// DataError, ParameterError
     ///     As in :meth:`run`.
     #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
-    fn count(
-        slf: &Bound<'_, Self>,
+    fn count<'py>(
+        slf: &Bound<'py, Self>,
         data: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PyDistinctCounts> {
+    ) -> PyResult<Bound<'py, PyDistinctCounts>> {
         let (data, order) = (PyDataset::to_search(data, "data")?, slf.get().order);
         let work = |checked: &Checked, budget: &Budget, board: &Board| count(data, checked, order, budget, board);
-        Ok(PySubsetSearch::run(slf.as_super(), data, progress, on_interrupt, work)?.into())
+        PySubsetSearch::run(slf.as_super(), data, progress, on_interrupt, work, |counts| Ok(counts.into()))
     }
 }
 
@@ -210,12 +216,11 @@ impl PyAcceptableSubsetSearch {
     ///     The cases that trees are grown on, with a target of classes.
     /// search : Dataset or None, default=None
     ///     The cases that errors are estimated on, for ``error="search"``; of the same schema, as parts of one table are.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best subset so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best subset so far as
+    ///     its `result`, or return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -230,13 +235,13 @@ impl PyAcceptableSubsetSearch {
     ///     There is no search set to estimate errors on, `class_weight` names a label that is none, or `costs` has not one
     ///     row and one column per class.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let goal = slf.get().0;
         PySubsetSearch::select(
             slf.as_super(),
@@ -315,13 +320,13 @@ impl PyBackwardEliminationSearch {
     /// SubsetResult
     ///     Its `path` has what was taken away, in that order.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let Self { error, white_box } = *slf.get();
         PySubsetSearch::select(
             slf.as_super(),
@@ -401,13 +406,13 @@ impl PyExhaustiveSubsetSearch {
     /// -------
     /// SubsetResult
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let Self { goal, max_features } = *slf.get();
         PySubsetSearch::select(
             slf.as_super(),

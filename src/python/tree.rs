@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use numpy::IntoPyArray;
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
@@ -203,8 +203,11 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// polars.Series of shape (n_rows,)
-    ///     In the values and dtype of the training target. ``.to_numpy()`` makes it an array.
+    /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of shape (n_rows,)
+    ///     In the values of the training target, and in the kind of `data`, so that it can be compared with a column of
+    ///     it: of a pandas frame a Series with its index, of a pyarrow table an Array, of an array or a list of rows an
+    ///     array; of polars frames, dicts, datasets and all else a polars Series. The dtype is that of the training target;
+    ///     categories are plain values in pandas, which compares categories only with the same ones.
     ///
     /// Raises
     /// ------
@@ -213,17 +216,16 @@ impl PyTree {
     fn predict<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
         let tree = &self.0;
-        let module = py.import("lattree._table")?;
         let target = tree.schema().target.as_ref().expect("`Tree::new` checked that leaves fit the target");
         match &target.task {
             Task::Classes(labels) => {
                 let codes = table.predict(py, |data, rows| tree.predict_codes(data, rows))?;
                 let labels = labels_to_list(py, Some(labels))?;
-                module.getattr("label_series")?.call1((&target.name, &target.dtype, labels, codes.into_pyarray(py)))
+                answer(py, "labels", (data, &target.name, &target.dtype, labels, codes.into_pyarray(py)))
             }
             Task::Numbers => {
                 let numbers = table.predict(py, |data, rows| tree.predict_numbers(data, rows))?;
-                module.getattr("number_series")?.call1((&target.name, &target.dtype, numbers.into_pyarray(py)))
+                answer(py, "numbers", (data, &target.name, &target.dtype, numbers.into_pyarray(py)))
             }
         }
     }
@@ -237,19 +239,21 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// numpy.ndarray of float64, shape (n_rows, n_classes)
-    ///     Training shares in each row's leaf; columns in the order of ``schema.classes``.
+    /// pandas.DataFrame, polars.DataFrame, pyarrow.Table or numpy.ndarray of float64, shape (n_rows, n_classes)
+    ///     Training shares in each row's leaf, in the kind of `data` (see :meth:`predict`). Columns are in the order of
+    ///     ``schema.classes`` and named by them, in pandas by the labels themselves.
     ///
     /// Raises
     /// ------
     /// DataError
     ///     As in :meth:`predict`; also if the tree predicts numbers.
-    fn predict_proba<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn predict_proba<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
         let shares = table.predict(py, |data, rows| self.0.probabilities(data, rows))?;
-        let n_classes = self.0.schema().labels().map_or(0, Labels::len);
-        let shares = Array2::from_shape_vec((table.n_rows()?, n_classes), shares).expect("a row of shares per row");
-        Ok(shares.into_pyarray(py))
+        let labels = self.0.schema().labels();
+        let shape = (table.n_rows()?, labels.map_or(0, Labels::len));
+        let shares = Array2::from_shape_vec(shape, shares).expect("a row of shares per row");
+        answer(py, "shares", (data, labels_to_list(py, labels)?, shares.into_pyarray(py)))
     }
 
     /// Find the leaf of each row.
@@ -261,11 +265,12 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// numpy.ndarray of uint32, shape (n_rows,)
-    ///     Positions in preorder, internal nodes counted; 0 is the root.
-    fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of uint32, shape (n_rows,)
+    ///     Positions in preorder, internal nodes counted; 0 is the root. In the kind of `data` (see :meth:`predict`).
+    fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
-        Ok(table.predict(py, |data, rows| self.0.apply(data, rows))?.into_pyarray(py))
+        let leaves = table.predict(py, |data, rows| self.0.apply(data, rows))?;
+        answer(py, "leaves", (data, leaves.into_pyarray(py)))
     }
 
     /// The tree as indented text: a line per branch; a leaf shows its prediction and (mass/errors) in training.
@@ -323,6 +328,15 @@ impl PyTree {
         let py = slf.py();
         Ok((py.get_type::<PyTree>().getattr("from_json")?, PyTuple::new(py, [slf.get().0.to_json()])?))
     }
+}
+
+/// Predictions in the kind of the caller's table.
+fn answer<'py>(
+    py: Python<'py>,
+    what: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("lattree._answers")?.getattr(what)?.call1(arguments.into_pyobject(py)?)
 }
 
 fn depth(max_depth: Option<Whole>) -> crate::Result<Option<usize>> {

@@ -38,7 +38,7 @@ def test_costs_decide_where_leaves_are_mixed():
     search = lattree.GreedyTreeSearch(max_depth=1, costs=[[0, 5], [1, 0]])
     tree = search.run(lattree.datasets.load("weather")).tree
     unknown = {"outlook": [None]}
-    no, yes = tree.predict_proba(unknown)[0]
+    no, yes = tree.predict_proba(unknown).row(0)
     assert no < yes < 5 * no
     for same in (tree, pickle.loads(pickle.dumps(tree))):
         assert same.predict(unknown).to_list() == ["no"]

@@ -167,7 +167,7 @@ class TestMissing:
         tree = grow(golf, min_branch=2)
         case = {"outlook": ["sunny"], "temperature": [70], "humidity": [None], "wind": ["weak"]}
         whole = 2 + 3 + 5 / 13
-        assert np.allclose(tree.predict_proba(case), [[3 / whole, (2 + 5 / 13) / whole]], atol=1e-6)
+        assert np.allclose(tree.predict_proba(case).to_numpy(), [[3 / whole, (2 + 5 / 13) / whole]], atol=1e-6)
         assert tree.predict(case).to_list() == ["no"]
 
     def test_fractions_keep_the_mass(self, mixed):
@@ -217,7 +217,7 @@ class TestMissing:
                 assert tree.predict({name: [None]}).to_list() == ["y"]
             assert "missing" in text(tree)
             # Without a level of their own they cannot be told apart.
-            assert grow(part).predict_proba({name: [None]}).max() < 1
+            assert grow(part).predict_proba({name: [None]}).max_horizontal()[0] < 1
 
     @pytest.mark.parametrize("missing", MISSING)
     def test_without_missing_values_all_are_the_same(self, missing):

@@ -151,8 +151,8 @@ class TestFork:
     def test_b28_a_forked_child_predicts_on_a_dataset(self, result, data):
         expected = result.tree.predict(data).to_list()
         assert forked(lambda: result.tree.predict(data).to_list()) == expected
-        assert (forked(lambda: result.tree.apply(data)) == result.tree.apply(data)).all()
-        assert (forked(lambda: result.tree.predict_proba(data)) == result.tree.predict_proba(data)).all()
+        assert forked(lambda: result.tree.apply(data).to_list()) == result.tree.apply(data).to_list()
+        assert forked(lambda: result.tree.predict_proba(data).rows()) == result.tree.predict_proba(data).rows()
 
     def test_b28_a_forked_child_predicts_on_many_rows_with_threads(self, result, numbers):
         many = numbers.take(np.arange(300_000) % 1000)
@@ -163,12 +163,12 @@ class TestFork:
         frame = datasets.load_frame("anneal")
         expected = result.tree.predict(frame).to_list()
         assert forked(lambda: result.tree.predict(frame).to_list()) == expected
-        assert (forked(lambda: result.tree.apply(frame)) == result.tree.apply(frame)).all()
-        assert (forked(lambda: result.tree.predict_proba(frame)) == result.tree.predict_proba(frame)).all()
+        assert forked(lambda: result.tree.apply(frame).to_list()) == result.tree.apply(frame).to_list()
+        assert forked(lambda: result.tree.predict_proba(frame).rows()) == result.tree.predict_proba(frame).rows()
 
     def test_b28_a_forked_child_predicts_on_an_array(self, numbers, polars_at_work):
         tree, X = OptimalTreeSearch(max_depth=2).run(numbers).tree, np.eye(70)
-        assert forked(lambda: tree.predict(X).to_list()) == tree.predict(X).to_list()
+        assert forked(lambda: tree.predict(X).tolist()) == tree.predict(X).tolist()
 
     @pytest.mark.parametrize("kind", ["polars", "pandas", "dict", "pyarrow"])
     @pytest.mark.parametrize("target", ["text", "whole", "flag", "float"])

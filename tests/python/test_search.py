@@ -188,7 +188,7 @@ class TestTarget:
         assert tree.predict(data).name == "y"
         assert tree.schema.classes == labels
         assert [type(rule.prediction) for rule in tree.rules()] == [type(labels[0])] * 2
-        assert (tree.predict_proba(data) == [[1, 0], [0, 1], [0, 1]]).all()
+        assert tree.predict_proba(data).rows() == [(1, 0), (0, 1), (0, 1)]
 
 
 class TestRuns:

@@ -74,7 +74,7 @@ def unneeded_everywhere(table, name, tree):
     assert Dataset(table, "y", like=made, drop=[name]).n_rows == 4
     assert tree.predict(table).to_list() == Y
     assert tree.predict_proba(table).shape == (4, 2)
-    assert tree.apply(table).tolist() == [1, 1, 2, 2]
+    assert list(tree.apply(table)) == [1, 1, 2, 2]
     leaf = GreedyTreeSearch(max_depth=0).run(made).tree
     assert len(leaf.predict(table)) == 4
 
@@ -127,8 +127,8 @@ def test_fault_c_columns_of_the_schema_that_the_tree_does_not_ask_for(tree):
         array = np.empty((4, 2), dtype=object)
         for row, cells in enumerate(rows):
             array[row, 0], array[row, 1] = cells
-        assert asks.predict(array).to_list() == Y
-        assert asks.predict(rows).to_list() == Y
+        assert asks.predict(array).tolist() == Y
+        assert asks.predict(rows).tolist() == Y
 
 
 @pytest.mark.parametrize("name", PANDAS)
