@@ -159,7 +159,7 @@ mod tests {
             (r#"Datetime["ms", "America/St_Johns"]"#, noon, "2024-01-31 08:30:00-03:30"),
             (r#"Datetime["ms", "UTC"]"#, noon, "2024-01-31 12:00:00+00:00"),
             (r#"Datetime["ms", "Europe/Berlin"]"#, noon + 180 * 86_400_000, "2024-07-29 14:00:00+02:00"),
-            (r#"Datetime["ms", "Europe/Berlin"]"#, -80 * 365 * 86_400_000, "1890-01-21 00:00:00+00:00"),
+            (r#"Datetime["ms", "Europe/Berlin"]"#, -80 * 365 * 86_400_000, "1890-01-20 00:00:00+00:00"),
             (r#"Datetime["ms", "Middle/Earth"]"#, noon, "2024-01-31 12:00:00+00:00"),
             (r#"Datetime["ms", null]"#, noon, "2024-01-31 12:00:00"),
             ("Datetime[", noon, "2024-01-31 12:00:00"),
