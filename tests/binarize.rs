@@ -4,6 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
+use common::shortest::{float_between, integer_between, single_between};
 use common::{Random, random_table};
 use lattree::Error;
 use lattree::budget::{Budget, Limits};
@@ -13,7 +14,8 @@ use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Nominal, Number, OwnTests, Schema, Target,
     TargetSchema, Task, Thresholds, Value,
 };
-use lattree::tree::test_words;
+use lattree::tree::{Test, Threshold, test_words};
+use proptest::prelude::*;
 
 fn offered(data: &Dataset, binarizer: &Binarizer) -> BinaryTable {
     BinaryTable::new(data, binarizer, &Budget::new(Limits::default()), false).expect("a good table").expect("no limit")
@@ -159,6 +161,187 @@ fn thresholds_follow_the_mode() {
     assert_eq!(words(&data, mdlp), ["x <= 49.5"]);
     let all = Binarizer { thresholds: Thresholds::All, max_tests: 3, ..auto };
     assert_eq!(words(&data, all).len(), 99);
+}
+
+/// What separates the values of a column of this type.
+fn thresholds(number: Number, dtype: &str, column: Column) -> Vec<Threshold> {
+    let n_rows = column.len();
+    let feature = Feature { name: "x".into(), kind: Kind::Continuous(number), dtype: dtype.into() };
+    let schema = Arc::new(Schema { features: vec![feature], target: None });
+    let data = Dataset::new(schema, vec![column], n_rows, Target::None, None, None).expect("a good table");
+    let binarizer = Binarizer { thresholds: Thresholds::All, ..Binarizer::default() };
+    let threshold = |test: &Test| match test {
+        Test::AtMost { threshold, .. } => *threshold,
+        other => panic!("{other:?} in a column of numbers"),
+    };
+    offered(&data, &binarizer).tests.iter().map(threshold).collect()
+}
+
+fn floats(dtype: &str, values: &[f64]) -> Vec<f64> {
+    let float = |threshold| if let Threshold::Float(t) = threshold { t } else { panic!("{threshold:?}") };
+    thresholds(Number::Float, dtype, Column::Floats(values.to_vec())).into_iter().map(float).collect()
+}
+
+fn integers(number: Number, dtype: &str, values: &[i64]) -> Vec<i64> {
+    let integer = |threshold| if let Threshold::Integer(t) = threshold { t } else { panic!("{threshold:?}") };
+    let column = Column::Integers { values: values.to_vec(), missing: None };
+    thresholds(number, dtype, column).into_iter().map(integer).collect()
+}
+
+#[test]
+fn fault_s_thresholds_are_the_shortest_decimals() {
+    for (below, above, t) in [
+        (4.9, 5.0, 4.95),
+        (0.61107, 0.61109, 0.61108),
+        (0.344, 0.3443, 0.3441),
+        (0.9, 1.3, 1.0),
+        (1.1, 1.4, 1.2),
+        (0.25, 2.0, 1.0),
+        (1.0, 2.0, 1.5),
+        (0.0, 13.0, 6.0),
+        (-0.5, 13.5, 6.0),
+        (10.0, 27.0, 20.0),
+        (1000.0, 2000.0, 1500.0),
+        (0.06, 0.11, 0.08),
+        (0.06, 0.1, 0.08),
+        (0.05, 0.13, 0.1),
+        (-1.0, 1.0, 0.0),
+        (-2.0, 1.0, -1.0),
+        (-1000.0, 3000.0, 1000.0),
+        (-1e-300, 1e-300, 0.0),
+        (1e-300, 2.5, 1.0),
+        (-1e-300, 2e300, 1e300),
+        (0.0, 1e-300, 5e-301),
+        (1e22, 3e22, 2e22),
+        (0.0, 5e-324, 0.0),
+        (-5e-324, 0.0, -5e-324),
+        (1.0, 1.0 + f64::EPSILON, 1.0),
+        (1.0, f64::INFINITY, 1.0),
+        (f64::NEG_INFINITY, 1.0, f64::NEG_INFINITY),
+        (-f64::MAX, f64::MAX, 0.0),
+    ] {
+        assert_eq!(floats("Float64", &[below, above]), [t], "between {below} and {above}");
+    }
+    for (below, above, t) in [
+        (3, 4, 3),
+        (3, 5, 4),
+        (18, 26, 20),
+        (-4, -3, -4),
+        (-1, 2, 0),
+        (1_234, 2_567, 2_000),
+        (i64::MAX - 1, i64::MAX, i64::MAX - 1),
+        (i64::MIN, i64::MAX, 0),
+        ((1 << 53) + 1, (1 << 53) + 3, (1 << 53) + 2),
+    ] {
+        assert_eq!(integers(Number::Integer, "Int64", &[below, above]), [t], "between {below} and {above}");
+    }
+}
+
+#[test]
+fn fault_s_floats_of_32_bits_show_no_digits_that_they_do_not_have() {
+    let single = |a: f32, b: f32| floats("Float32", &[a.into(), b.into()])[0];
+    assert_eq!(single(0.1, 0.2), 0.15);
+    assert_eq!(single(0.3, 0.3f32.next_up()), 0.30000002);
+    assert_eq!(single(f32::MAX.next_down(), f32::MAX), 3.4028233e38);
+    assert_eq!(single(0.1, f32::INFINITY), 0.100000003);
+}
+
+#[test]
+fn fault_j_times_are_cut_at_whole_units_of_their_clock() {
+    const HOUR: i64 = 3_600_000_000;
+    let tokyo = r#"Datetime["us", "Asia/Tokyo"]"#;
+    let words = |number, dtype: &str, values: &[i64]| {
+        let feature = Feature { name: "x".into(), kind: Kind::Continuous(number), dtype: dtype.into() };
+        let schema = Schema { features: vec![feature], target: None };
+        let threshold = Threshold::Integer(integers(number, dtype, values)[0]);
+        test_words(&schema, &Test::AtMost { feature: 0, threshold })
+    };
+    for (number, dtype, values, text) in [
+        (Number::DatetimeUs, tokyo, [0, 10 * HOUR], "x <= 1970-01-01 14:00:00+09:00"), // from 9 to 19 o'clock
+        (Number::DatetimeUs, tokyo, [0, 27 * HOUR], "x <= 1970-01-02 00:00:00+09:00"),
+        (Number::DatetimeUs, "", [0, 47 * HOUR], "x <= 1970-01-02 00:00:00"),
+        (Number::DatetimeUs, "", [0, HOUR], "x <= 1970-01-01 00:30:00"),
+        (Number::DatetimeUs, "", [0, 1_000_000], "x <= 1970-01-01 00:00:00.5"),
+        (Number::DatetimeUs, "", [7, 8], "x <= 1970-01-01 00:00:00.000007"),
+        (Number::DatetimeUs, "", [i64::MIN, i64::MAX], "x <= 1970-01-01 00:00:00"),
+        (Number::Time, "Time", [47_699_000_000_000, 47_702_000_000_000], "x <= 13:15:00"),
+        (Number::Time, "Time", [0, 1], "x <= 00:00:00"),
+        (Number::DurationUs, "", [20 * HOUR, 31 * HOUR], "x <= 1 day"),
+        (Number::DurationUs, "", [-31 * HOUR, -20 * HOUR], "x <= -1 day"),
+        (Number::Date, "Date", [0, 9], "x <= 1970-01-05"),
+        (Number::Date, "Date", [0, 1], "x <= 1970-01-01"),
+    ] {
+        assert_eq!(words(number, dtype, &values), text, "between {values:?}");
+    }
+}
+
+/// Numbers as people write them, their neighbours, and all others.
+fn any_float() -> impl Strategy<Value = f64> {
+    let written =
+        (-99_999i32..99_999, 0u32..7).prop_map(|(digits, places)| f64::from(digits) / 10f64.powi(places as i32));
+    let apart =
+        (1i32..10, -320i32..309).prop_map(|(digit, power)| format!("{digit}e{power}").parse().expect("a number"));
+    let next = written.clone().prop_map(f64::next_up);
+    let all = any::<f64>().prop_filter("a number", |x| !x.is_nan()).prop_map(|x| x + 0.0);
+    prop_oneof![8 => written, 2 => next, 1 => apart, 1 => all, 1 => (0u64..99).prop_map(f64::from_bits)]
+}
+
+proptest! {
+    #[test]
+    fn fault_s_no_decimal_is_shorter(values in [any_float(), any_float()]) {
+        let [a, b] = values;
+        prop_assume!(a != b);
+        let (below, above) = (a.min(b), a.max(b));
+        let t = floats("Float64", &[below, above])[0];
+        prop_assert!(below <= t && t < above && !(t == 0.0 && t.is_sign_negative()));
+        prop_assert_eq!(t, float_between(below, above), "between {} and {}", below, above);
+    }
+
+    #[test]
+    fn fault_s_no_decimal_of_32_bits_is_shorter(values in [any_float(), any_float()], near: bool) {
+        let [a, b] = values.map(|x| x as f32 + 0.0);
+        let b = if near { a.next_up() } else { b };
+        prop_assume!(a != b && a.is_finite() && b.is_finite());
+        let (below, above) = (a.min(b), a.max(b));
+        let t = floats("Float32", &[below.into(), above.into()])[0];
+        prop_assert!(f64::from(below) <= t && t < f64::from(above));
+        prop_assert!(below <= t as f32 && (t as f32) < above, "{} is {} in 32 bits", t, t as f32);
+        let shortest = single_between(below, above);
+        if f64::from(below) <= shortest && (shortest as f32) < above {
+            prop_assert_eq!(t, shortest, "between {} and {}", below, above);
+        }
+    }
+
+    #[test]
+    fn fault_s_no_integer_is_shorter(values in prop_oneof![any::<[i64; 2]>(), [-300i64..300, -300i64..300]]) {
+        let [a, b] = values;
+        prop_assume!(a != b);
+        let (below, above) = (a.min(b), a.max(b));
+        let t = integers(Number::Integer, "Int64", &[below, above])[0];
+        prop_assert!(below <= t && t < above);
+        prop_assert_eq!(t, integer_between(below, above), "between {} and {}", below, above);
+    }
+
+    #[test]
+    fn fault_j_times_separate(values in prop_oneof![any::<[i64; 2]>(), [-300i64..300, -300i64..300]], which in 0usize..7) {
+        let [a, b] = values;
+        prop_assume!(a != b);
+        let (below, above) = (a.min(b), a.max(b));
+        let (number, dtype) = [
+            (Number::Date, "Date"),
+            (Number::DatetimeMs, r#"Datetime["ms", "Europe/Berlin"]"#),
+            (Number::DatetimeNs, r#"Datetime["ns", "America/St_Johns"]"#),
+            (Number::DatetimeUs, r#"Datetime["us", null]"#),
+            (Number::Time, "Time"),
+            (Number::DurationMs, r#"Duration["ms"]"#),
+            (Number::DurationNs, r#"Duration["ns"]"#),
+        ][which];
+        let t = integers(number, dtype, &[below, above])[0];
+        prop_assert!(below <= t && t < above);
+        // It is in the middle half, where that holds a unit.
+        let (t, a, b) = (i128::from(t), i128::from(below), i128::from(above));
+        prop_assert!((4 * t - 2 * (a + b)).abs() <= b - a || b - a == 1);
+    }
 }
 
 #[test]

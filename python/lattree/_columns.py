@@ -50,7 +50,8 @@ class Column:
 
     name: str
     kind: str
-    """``float``, ``integer``, ``date``, ``datetime_ms``, ``datetime_us``, ``datetime_ns``, ``ordinal``, ``nominal``."""
+    """The number of a feature (``float``, ``integer``, ``date``, ``time``, ``datetime_us``, ``duration_us``, ...), or
+    ``ordinal``, ``nominal``."""
     dtype: str
     """The text from which :func:`decode_column` restores the polars dtype."""
     values: npt.NDArray[Any]
@@ -134,15 +135,24 @@ def encode_column_like(series: pl.Series, feature: Feature) -> Column:
         elif _is_text(series.dtype):
             series = cells_like(without_marks(series.cast(pl.String).alias(name)), feature)
     number = _number_kind(series)
+    if trained == "float" and base(feature.dtype) in ("Duration", "Time"):  # a tree of version 0.1
+        if base(text) != base(feature.dtype):
+            raise _wrong_dtype(series, base(feature.dtype))
+        return Column(name, trained, text, to_floats(series), None, [], [])
     if trained in ("float", "integer"):
-        durations = [d if d in ("Duration", "Time") else "" for d in (base(feature.dtype), base(text))]
-        if number not in ("float", "integer") or durations[0] != durations[1]:
-            raise _wrong_dtype(series, durations[0] or "numbers")
+        if number not in ("float", "integer"):
+            raise _wrong_dtype(series, "numbers")
         if trained == "integer" and number == "float":
             # Fractions stay as they are, and compare exactly with integer thresholds.
             values, missing = _whole(to_floats(series))
             number = "float" if values.dtype == np.float64 else "integer"
             return Column(name, number, text, values, missing, [], [])
+        number = trained
+    elif trained == "time" or trained.startswith("duration"):
+        if base(text) != base(feature.dtype):
+            raise _wrong_dtype(series, base(feature.dtype))
+        if number != trained:
+            series = _rescaled(series, trained.removeprefix("duration_"))
         number = trained
     elif number is None or not (number == "date" or number.startswith("datetime")):
         raise _wrong_dtype(series, "dates" if trained == "date" else "dates with time")
@@ -197,6 +207,7 @@ def _decoded(column: Column) -> pl.Series:
         codes = pl.Series(column.values).cast(pl.UInt32)
         return _from_text(text, dtype).gather(codes.set(codes == MISSING, None))
     series = pl.Series(column.values)
+    unit: Any
     if column.kind == "float":
         series = series.set(series.is_nan(), None)
         per_second = None if dtype is None else _per_second(dtype)
@@ -207,8 +218,13 @@ def _decoded(column: Column) -> pl.Series:
         series = series.set(pl.Series(column.missing), None)
     if column.kind == "date":
         series, dtype = series.cast(pl.Int32), pl.Date()
+    elif column.kind == "time":
+        dtype = pl.Time()
+    elif column.kind.startswith("duration"):
+        unit = column.kind.removeprefix("duration_")
+        dtype = pl.Duration(unit)
     elif column.kind != "integer":
-        unit: Any = column.kind.removeprefix("datetime_")
+        unit = column.kind.removeprefix("datetime_")
         dtype = pl.Datetime(unit, dtype.time_zone if isinstance(dtype, pl.Datetime) else None)
     return cast_or_keep(series, dtype)
 
@@ -246,7 +262,7 @@ def to_int64(series: pl.Series, what: str) -> pl.Series:
 
 
 def to_floats(series: pl.Series) -> npt.NDArray[np.float64]:
-    """Return numbers, or lengths and times of day in seconds, as float64 with NaN for null."""
+    """Return numbers as float64 with NaN for null; lengths and times of day in seconds, as trees of version 0.1 do."""
     per_second = _per_second(series.dtype)
     if per_second is not None:
         series = series.alias("").to_physical() / per_second
@@ -332,10 +348,14 @@ def _number_kind(series: pl.Series) -> str | None:
     dtype = series.dtype
     if dtype.is_integer():
         return "integer"
-    if dtype.is_float() or isinstance(dtype, (pl.Decimal, pl.Null)) or _per_second(dtype) is not None:
+    if dtype.is_float() or isinstance(dtype, (pl.Decimal, pl.Null)):
         return "float"
     if isinstance(dtype, pl.Date):
         return "date"
+    if dtype == pl.Time:
+        return "time"
+    if isinstance(dtype, pl.Duration):
+        return f"duration_{dtype.time_unit}"
     if isinstance(dtype, pl.Datetime):
         return f"datetime_{dtype.time_unit}"
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum, pl.Boolean)):
@@ -370,14 +390,14 @@ def _cast_time(series: pl.Series, kind: str, trained: str) -> pl.Series:
 
 
 def _rescaled(series: pl.Series, unit: Any) -> pl.Series:
-    """Dates or instants in another unit, rounded down; the time zone only says how an instant is printed.
+    """Dates, instants or durations in another unit, rounded down; the zone only says how an instant is printed.
 
     What is beyond the range of the unit stands at its end, where it compares with a threshold as it did before.
     """
     per_second = _PER_SECOND[unit]
     missing = series.is_null()
     values = series.to_physical().cast(pl.Int64).set(missing, 0).to_numpy()
-    have = _PER_SECOND[series.dtype.time_unit] if isinstance(series.dtype, pl.Datetime) else None
+    have = _PER_SECOND[series.dtype.time_unit] if isinstance(series.dtype, (pl.Datetime, pl.Duration)) else None
     if have is not None and have > per_second:
         scaled = values // (have // per_second)
     else:
@@ -386,8 +406,9 @@ def _rescaled(series: pl.Series, unit: Any) -> pl.Series:
         scaled = np.clip(values, -most, most) * factor
         scaled[values > most] = 2**63 - 1
         scaled[values < -most] = -(2**63)
-    instants: pl.Series = pl.Series(series.name, scaled).set(missing, None).cast(pl.Datetime(unit))
-    return instants
+    dtype = pl.Duration(unit) if isinstance(series.dtype, pl.Duration) else pl.Datetime(unit)
+    rescaled: pl.Series = pl.Series(series.name, scaled).set(missing, None).cast(dtype)
+    return rescaled
 
 
 def _check_levels(series: pl.Series) -> None:

@@ -35,7 +35,13 @@ class Feature:
     @property
     def kind(self) -> _Kind: ...
     @property
-    def number(self) -> Literal["float", "integer", "date", "datetime_ms", "datetime_us", "datetime_ns"] | None: ...
+    def number(
+        self,
+    ) -> (
+        Literal["float", "integer", "date", "datetime_ms", "datetime_us", "datetime_ns"]
+        | Literal["time", "duration_ms", "duration_us", "duration_ns"]
+        | None
+    ): ...
     @property
     def levels(self) -> list[str]: ...
     @property

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::codes::Codes;
 use super::dataset::{Column, Dataset, MISSING, Target};
+use super::notation::Notation;
 use super::schema::Kind;
 use super::sorting::Sorter;
 use super::thresholds::Ordered;
@@ -273,7 +274,7 @@ impl Binarizer {
         let (n_rows, budget) = (data.n_rows() as u64, ticker.budget());
         // Codes before they are packed, masses of values, and cuts.
         let _held = budget.reserve(4 * n_rows + 20 * order.n_values() as u64)?;
-        let (feature, column) = (index as u32, &data.columns()[index]);
+        let (feature, notation) = (index as u32, Notation::of(&data.schema().features[index]));
         let cuts = match (self.thresholds, data.target(), most) {
             (Thresholds::Mdlp, Target::Classes(classes), _) => {
                 let mass = |row: usize| data.count(row) as f64 * data.weights().map_or(1.0, |w| w[row]);
@@ -286,7 +287,7 @@ impl Binarizer {
         let width = u64::from(u64::BITS - (cuts.len() as u64 + 1).leading_zeros());
         budget.reserve((cuts.len() * size_of::<Test>()) as u64 + n_rows * width / 8)?.keep();
         let mut tests: Vec<Test> =
-            cuts.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(column, cut) }).collect();
+            cuts.iter().map(|&cut| Test::AtMost { feature, threshold: order.threshold(&notation, cut) }).collect();
         if self.has_own_test(&order) {
             tests.push(Test::Missing { feature });
         }

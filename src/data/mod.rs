@@ -6,6 +6,7 @@ mod codes;
 pub mod dataset;
 #[cfg(any(feature = "python", test))]
 mod listing;
+mod notation;
 mod numbering;
 pub mod ranked;
 pub mod schema;
@@ -18,6 +19,7 @@ pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
 #[cfg(feature = "python")]
 pub(crate) use listing::list_tests;
+pub(crate) use notation::Notation;
 pub use ranked::RankedTable;
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
 pub(crate) use sorting::Sorter;

@@ -6,9 +6,9 @@ use rustc_hash::FxHashMap;
 use super::binarize::{Binarizer, OwnTests, Prepared, PreparedColumns};
 use super::binary::ABSENT;
 use super::codes::unpack;
-use super::dataset::{Column, Dataset};
+use super::dataset::Dataset;
+use super::notation::Notation;
 use super::numbering::Numbering;
-use super::thresholds::threshold_between;
 use crate::bits;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::tree::Test;
@@ -40,7 +40,7 @@ pub struct RankedColumn {
 #[derive(Debug, Clone)]
 enum Source {
     /// An ordered column: the keys of its values. A missing value has the rank after theirs.
-    Values { feature: u32, column: std::sync::Arc<Column>, keys: Vec<u64> },
+    Values { feature: u32, notation: Notation, keys: Vec<u64> },
     /// A test of a nominal column: who passes it is on the left.
     Test(Test),
 }
@@ -49,10 +49,9 @@ impl RankedColumn {
     /// The test that cut `cut` is, and whether it is passed on the left.
     pub fn test(&self, cut: usize) -> (Test, bool) {
         match &self.source {
-            Source::Values { feature, column, keys } => match (keys.get(cut), keys.get(cut + 1)) {
+            Source::Values { feature, notation, keys } => match (keys.get(cut), keys.get(cut + 1)) {
                 (Some(&below), Some(&above)) => {
-                    let threshold = threshold_between(column, below, above);
-                    (Test::AtMost { feature: *feature, threshold }, true)
+                    (Test::AtMost { feature: *feature, threshold: notation.between(below, above) }, true)
                 }
                 _ => (Test::Missing { feature: *feature }, false),
             },
@@ -248,7 +247,8 @@ fn rank_column(
     let (ranks, keys) = order.ranks(n_rows);
     let n_ranks = keys.len() + usize::from(missing);
     let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
-    let source = Source::Values { feature: index as u32, column: data.columns()[index].clone(), keys };
+    let notation = Notation::of(&data.schema().features[index]);
+    let source = Source::Values { feature: index as u32, notation, keys };
     let column = RankedColumn { ranks, n_ranks, n_cuts: offered.saturating_sub(1), source };
     Ok(Ranked { codes: vec![], n_codes: n_ranks, columns: vec![column] })
 }

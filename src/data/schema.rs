@@ -3,6 +3,7 @@
 //! A [`Schema`] is shared by every part of one table and carried by the trees grown on it; a second table is mapped
 //! onto it by column name and level name, never by position or code.
 
+use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result, list_names};
@@ -24,6 +25,26 @@ pub enum Number {
     DatetimeUs,
     /// Nanoseconds since 1970-01-01 UTC.
     DatetimeNs,
+    /// Nanoseconds since midnight, printed as times of day.
+    Time,
+    /// Milliseconds, printed as lengths of time.
+    DurationMs,
+    /// Microseconds.
+    DurationUs,
+    /// Nanoseconds.
+    DurationNs,
+}
+
+impl Number {
+    /// How many of its units make a second; `None` for numbers, and for dates, which are days.
+    pub fn per_second(self) -> Option<i64> {
+        match self {
+            Number::Float | Number::Integer | Number::Date => None,
+            Number::DatetimeMs | Number::DurationMs => Some(1_000),
+            Number::DatetimeUs | Number::DurationUs => Some(1_000_000),
+            Number::DatetimeNs | Number::DurationNs | Number::Time => Some(1_000_000_000),
+        }
+    }
 }
 
 /// What a column's values are, and so which tests it can have.
@@ -64,8 +85,22 @@ pub struct Feature {
     pub name: String,
     /// Its kind.
     pub kind: Kind,
-    /// The caller's name for the column's type, kept to give values back as they came. The core never reads it.
+    /// The caller's name for the column's type, kept to give values back as they came. What the core reads of it says
+    /// how values are written: `Float32` that floats have 32 bits, `Datetime["us", "Asia/Tokyo"]` by which clock.
     pub dtype: String,
+}
+
+impl Feature {
+    /// The clock by which instants are written, if it is not that of UTC; also where the zone is not known.
+    pub(crate) fn zone(&self) -> Option<TimeZone> {
+        TimeZone::get(self.zone_name()?.as_str()).ok()
+    }
+
+    /// The name of the time zone of a column of instants that has one.
+    pub(crate) fn zone_name(&self) -> Option<String> {
+        let arguments = self.dtype.strip_prefix("Datetime")?;
+        serde_json::from_str::<(String, Option<String>)>(arguments).ok()?.1
+    }
 }
 
 /// Class labels, in ascending order, as the caller gave them.

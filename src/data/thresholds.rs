@@ -1,4 +1,4 @@
-//! Where to cut an ordered column: at all midpoints, at quantiles, or where the description length says.
+//! Where to cut an ordered column: between all values, at quantiles, or where the description length says.
 //!
 //! A column is seen as its cases in ascending order of value. A *cut* is named by the rank of the value below it among
 //! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
@@ -9,6 +9,7 @@ use std::ops::Range;
 
 use super::codes::{Codes, unpack};
 use super::dataset::{Column, MISSING};
+use super::notation::{Notation, float_key, integer_key};
 use super::sorting::Sorter;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
@@ -32,24 +33,6 @@ enum Cases {
     },
     /// Of at most two values: what [`Ordered::code`] returns for all cuts.
     Coded(Codes),
-}
-
-/// Maps an f64 that is not NaN to a u64 of the same order.
-fn float_key(x: f64) -> u64 {
-    let bits = x.to_bits();
-    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
-}
-
-fn float_of(key: u64) -> f64 {
-    f64::from_bits(if key >> 63 == 1 { key & !(1 << 63) } else { !key })
-}
-
-fn integer_key(x: i64) -> u64 {
-    x as u64 ^ 1 << 63
-}
-
-fn integer_of(key: u64) -> i64 {
-    (key ^ 1 << 63) as i64
 }
 
 /// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.
@@ -118,19 +101,6 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
         (Some(_), true) => {}
     }
     Some(Ordered { cases: Cases::Coded(Codes::of_planes(planes, present.len())), keys, missing })
-}
-
-/// The constant of the test that separates a value from the next one, given their keys: the midpoint, or the value below
-/// where rounding leaves `below <= t < above`.
-pub(super) fn threshold_between(column: &Column, below: u64, above: u64) -> Threshold {
-    match column {
-        Column::Floats(_) => Threshold::Float(midpoint(float_of(below), float_of(above))),
-        Column::Integers { .. } => {
-            let (below, above) = (i128::from(integer_of(below)), i128::from(integer_of(above)));
-            Threshold::Integer((below + above).div_euclid(2) as i64)
-        }
-        Column::Levels { .. } => Threshold::Level(below as u32),
-    }
 }
 
 impl Ordered {
@@ -238,19 +208,26 @@ impl Ordered {
         Codes::pack(&codes)
     }
 
-    /// The constant of the test that separates the values up to rank `cut` from those above it: the midpoint, or the
-    /// value below where rounding leaves `below <= t < above`.
-    pub(super) fn threshold(&self, column: &Column, cut: u32) -> Threshold {
-        self.threshold_between(column, cut, cut + 1)
+    /// The constant of the test that separates the values up to rank `cut` from those above it.
+    pub(super) fn threshold(&self, notation: &Notation, cut: u32) -> Threshold {
+        notation.between(self.keys[cut as usize], self.keys[cut as usize + 1])
     }
 
-    /// As [`Ordered::threshold`], between the values of two ranks that need not be neighbours in the whole table.
-    pub(crate) fn threshold_between(&self, column: &Column, below: u32, above: u32) -> Threshold {
-        threshold_between(column, self.keys[below as usize], self.keys[above as usize])
+    /// The constant that separates the values of two ranks between which there may be values of the whole column: that of
+    /// the cut which is nearest to their middle, the last that is not above it.
+    pub(crate) fn threshold_between(&self, notation: &Notation, below: u32, above: u32) -> Threshold {
+        let keys = &self.keys[below as usize..=above as usize];
+        let middle = notation.middle(keys[0], keys[keys.len() - 1]);
+        self.threshold(notation, below + keys.partition_point(|&key| key <= middle) as u32 - 1)
+    }
+
+    /// The value of a rank.
+    pub(crate) fn value(&self, notation: &Notation, rank: u32) -> Threshold {
+        notation.value(self.keys[rank as usize])
     }
 
     /// The rank of each row's value among the distinct ones, and one more than the greatest where it has none; and the
-    /// keys of these values, for [`threshold_between`].
+    /// keys of these values.
     pub(super) fn ranks(self, n_rows: usize) -> (Vec<u32>, Vec<u64>) {
         let missing = self.keys.len() as u32;
         let ranks = match self.cases {
@@ -371,13 +348,6 @@ fn entropy_bits(counts: &[f64]) -> f64 {
     counts.iter().filter(|&&c| c > 0.0).map(|&c| c * (n / c).log2()).sum()
 }
 
-/// A number t with `below <= t < above`: the midpoint where rounding allows.
-fn midpoint(below: f64, above: f64) -> f64 {
-    let t = below + (above - below) / 2.0; // inf - inf is NaN: fails the test below
-    let t = if (below..above).contains(&t) { t } else { below / 2.0 + above / 2.0 };
-    if (below..above).contains(&t) { t + 0.0 } else { below }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -414,10 +384,9 @@ mod tests {
     fn thresholds_separate_neighbours() {
         let above_one = 1.0 + f64::EPSILON;
         let values = vec![f64::NEG_INFINITY, -f64::MAX, -1.0, 0.0, 5e-324, 1.0, above_one, f64::MAX, f64::INFINITY];
-        let column = Column::Floats(values.clone());
         let order = ordered(&values);
         for cut in order.all() {
-            let Threshold::Float(t) = order.threshold(&column, cut) else { panic!("a float column") };
+            let Threshold::Float(t) = order.threshold(&Notation::Double, cut) else { panic!("a float column") };
             let (below, above) = (values[cut as usize], values[cut as usize + 1]);
             assert!(below <= t && t < above, "{below} <= {t} < {above}");
         }
@@ -425,7 +394,7 @@ mod tests {
         let column = Column::Integers { values: integers.clone(), missing: None };
         let order = in_order(&column);
         for cut in order.all() {
-            let Threshold::Integer(t) = order.threshold(&column, cut) else { panic!("an integer column") };
+            let Threshold::Integer(t) = order.threshold(&Notation::Integer, cut) else { panic!("an integer column") };
             assert!(integers[cut as usize] <= t && t < integers[cut as usize + 1]);
         }
     }
@@ -479,9 +448,8 @@ mod tests {
         #[test]
         fn codes_count_the_cuts_below(values in proptest::collection::vec(prop_oneof![Just(f64::NAN), (-5i32..5).prop_map(f64::from)], 0..30)) {
             let order = ordered(&values);
-            let column = Column::Floats(values.clone());
             let cuts: Vec<u32> = order.all().into_iter().step_by(2).collect();
-            let thresholds: Vec<Threshold> = cuts.iter().map(|&cut| order.threshold(&column, cut)).collect();
+            let thresholds: Vec<Threshold> = cuts.iter().map(|&cut| order.threshold(&Notation::Double, cut)).collect();
             let without = cuts.len() as u32 + 1;
             for (value, code) in values.iter().zip(codes(order, &cuts, values.len())) {
                 let below = thresholds.iter().filter(|threshold| matches!(threshold, Threshold::Float(t) if t < value));

@@ -14,8 +14,9 @@
 //! - The *gain* is the decrease of total impurity (mass times impurity) over the cases with a value: C4.5's gain,
 //!   discounted by the fraction that is known, times the mass of C. Gain ratio divides it by the split information,
 //!   where the cases without a value are one more branch.
-//! - The split of one column: `x <= t` with t half way between neighbouring values that occur in C, by the greatest
-//!   gain, ties to the smaller t; a branch per level; `x is level`, ties to the first level; or `x in levels`.
+//! - The split of one column: `x <= t` with t between neighbouring values that occur in C (of the cuts of the whole
+//!   column between them the one nearest to half way), by the greatest gain, ties to the smaller t; a branch per level;
+//!   `x is level`, ties to the first level; or `x in levels`.
 //! - The split of the node: greatest quality (gain, or gain ratio); ties to the first column. So it is the argmax over
 //!   a total order that does not depend on the other columns (Assumption 4 of Ruggieri, JMLR 2019), and a node without
 //!   a split has none over fewer columns (Assumption 5).

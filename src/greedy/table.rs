@@ -15,7 +15,7 @@ use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
-use crate::data::{Column, Dataset, Kind, Number, Ordered, Sorter, Target, Value};
+use crate::data::{Column, Dataset, Kind, Notation, Number, Ordered, Sorter, Target, Value};
 use crate::error::Result;
 use crate::objective::Units;
 use crate::tree::Threshold;
@@ -52,7 +52,7 @@ pub(crate) struct Coded {
 }
 
 enum Values {
-    Ordered(Ordered, Arc<Column>),
+    Ordered(Ordered, Notation, usize),
     Nominal(Arc<Column>),
 }
 
@@ -68,8 +68,8 @@ impl Coded {
                 (Column::Levels { codes, .. }, Some(own)) => codes.iter().map(|&code| code.min(own)).collect(),
                 _ => unreachable!("nominal columns hold levels"),
             }),
-            Values::Ordered(ordered, column) => self.codes.get_or_init(|| {
-                let mut codes = vec![self.own.unwrap_or(NONE); column.len()];
+            Values::Ordered(ordered, _, n_cases) => self.codes.get_or_init(|| {
+                let mut codes = vec![self.own.unwrap_or(NONE); *n_cases];
                 for rank in 0..ordered.n_values() {
                     ordered.rows_of(rank).iter().for_each(|&case| codes[case as usize] = rank as u32);
                 }
@@ -86,7 +86,7 @@ impl Coded {
     /// The cases with a value, in its order, and their codes; a missing value that counts as one is not among them.
     /// Panics on a nominal column.
     pub fn in_order(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
-        let Values::Ordered(ordered, _) = &self.values else { panic!("nominal columns have no order") };
+        let Values::Ordered(ordered, ..) = &self.values else { panic!("nominal columns have no order") };
         (0..ordered.n_values()).flat_map(|rank| ordered.rows_of(rank).iter().map(move |&case| (case, rank as u32)))
     }
 
@@ -138,8 +138,19 @@ impl Coded {
 
     /// What separates two values that do not count as missing. Panics on a nominal column.
     pub fn threshold(&self, below: u32, above: u32) -> Threshold {
-        let Values::Ordered(ordered, column) = &self.values else { panic!("nominal columns have no threshold") };
-        ordered.threshold_between(column, below, above)
+        let (ordered, notation) = self.order();
+        ordered.threshold_between(notation, below, above)
+    }
+
+    /// A value that does not count as missing. Panics on a nominal column.
+    pub fn value(&self, code: u32) -> Threshold {
+        let (ordered, notation) = self.order();
+        ordered.value(notation, code)
+    }
+
+    fn order(&self) -> (&Ordered, &Notation) {
+        let Values::Ordered(ordered, notation, _) = &self.values else { panic!("nominal columns have no order") };
+        (ordered, notation)
     }
 }
 
@@ -337,11 +348,12 @@ fn code(
             bits::set_range(&mut all, 0, column.len());
             let ordered = Ordered::new(&column, &all, true, &mut Sorter::default(), ticker)?;
             let n_values = ordered.n_values() as u32;
-            (Values::Ordered(ordered, column), n_values, true)
+            let notation = Notation::of(&cases.schema().features[index]);
+            (Values::Ordered(ordered, notation, column.len()), n_values, true)
         }
     };
     let is_complete = match &values {
-        Values::Ordered(ordered, _) => !ordered.missing,
+        Values::Ordered(ordered, ..) => !ordered.missing,
         Values::Nominal(column) => own || column.n_missing() == 0,
     };
     Ok(Coded {

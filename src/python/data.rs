@@ -46,9 +46,9 @@ use crate::tree::Rows;
 ///
 /// Notes
 /// -----
-/// Kinds follow from dtypes: floats, integers, dates and times are continuous (durations and times of day in seconds);
-/// strings, categoricals and booleans nominal; enums ordinal. Integers and instants are exact; decimals, durations and
-/// times of day are read as 64-bit floats. Null and NaN are missing; infinities are ordinary values.
+/// Kinds follow from dtypes: floats, integers, dates and times are continuous; strings, categoricals and booleans
+/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit floats.
+/// Null and NaN are missing; infinities are ordinary values.
 ///
 /// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and the
 /// like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
@@ -482,7 +482,7 @@ impl PyDataset {
         let used: Vec<&Feature> = tree.features().iter().map(|&f| &schema.features[f as usize]).collect();
         let is_number = |f: &Feature| {
             matches!(f.kind, Kind::Continuous(Number::Float | Number::Integer))
-                && f.dtype != "Time"
+                && f.dtype != "Time" // trees of version 0.1 have these in seconds
                 && !f.dtype.starts_with("Duration")
         };
         if table.cast::<PyUntypedArray>().is_ok() && used.iter().all(|f| is_number(f)) {

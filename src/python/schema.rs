@@ -19,6 +19,10 @@ pub(super) fn number_name(number: Number) -> &'static str {
         Number::DatetimeMs => "datetime_ms",
         Number::DatetimeUs => "datetime_us",
         Number::DatetimeNs => "datetime_ns",
+        Number::Time => "time",
+        Number::DurationMs => "duration_ms",
+        Number::DurationUs => "duration_us",
+        Number::DurationNs => "duration_ns",
     }
 }
 
@@ -31,6 +35,10 @@ pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
         "datetime_ms" => Kind::Continuous(Number::DatetimeMs),
         "datetime_us" => Kind::Continuous(Number::DatetimeUs),
         "datetime_ns" => Kind::Continuous(Number::DatetimeNs),
+        "time" => Kind::Continuous(Number::Time),
+        "duration_ms" => Kind::Continuous(Number::DurationMs),
+        "duration_us" => Kind::Continuous(Number::DurationUs),
+        "duration_ns" => Kind::Continuous(Number::DurationNs),
         "ordinal" => Kind::Ordinal(levels),
         "nominal" => Kind::Nominal(levels),
         _ => return None,
@@ -45,8 +53,9 @@ pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
 ///     The column's name.
 /// kind : {"continuous", "ordinal", "nominal"}
 ///     Which tests it can have: ``x <= t``, ``x <= level``, ``x is level``.
-/// number : {"float", "integer", "date", "datetime_ms", "datetime_us", "datetime_ns"} or None
-///     How the numbers of a continuous column are stored and printed.
+/// number : str or None
+///     How the numbers of a continuous column are stored and printed: ``float``, ``integer``, ``date``, ``time``, or
+///     ``datetime_`` or ``duration_`` with the unit, ``ms``, ``us`` or ``ns``.
 /// levels : list of str
 ///     The levels of an ordinal column in order, or of a nominal one; empty for a continuous one.
 /// dtype : str

@@ -414,8 +414,7 @@ impl Held {
         self.up_to.get_or_init(|| {
             let mut n = 0;
             let up_to = |code: u32| {
-                // What separates a value from itself is the value.
-                let value = coded.threshold(code, code);
+                let value = coded.value(code);
                 n += self.values[n..].iter().take_while(|&&other| value.at_least(other) == Some(true)).count();
                 let is_there = n > 0 && are_same(value, self.values[n - 1]);
                 [(n - usize::from(is_there)) as u32, n as u32]

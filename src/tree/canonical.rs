@@ -131,6 +131,10 @@ impl Bytes {
                 Number::DatetimeMs => 3,
                 Number::DatetimeUs => 4,
                 Number::DatetimeNs => 5,
+                Number::Time => 8, // levels have 6 and 7
+                Number::DurationMs => 9,
+                Number::DurationUs => 10,
+                Number::DurationNs => 11,
             }),
             Kind::Ordinal(levels) => {
                 self.byte(6);

@@ -25,6 +25,7 @@ mod source;
 mod steps;
 mod test;
 mod text;
+mod times;
 mod validate;
 mod walk;
 mod words;

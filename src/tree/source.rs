@@ -323,6 +323,10 @@ fn kind_words(kind: &Kind) -> String {
             Number::DatetimeMs => "a column of times in milliseconds",
             Number::DatetimeUs => "a column of times in microseconds",
             Number::DatetimeNs => "a column of times in nanoseconds",
+            Number::Time => "a column of times of day",
+            Number::DurationMs => "a column of durations in milliseconds",
+            Number::DurationUs => "a column of durations in microseconds",
+            Number::DurationNs => "a column of durations in nanoseconds",
         },
         Kind::Ordinal(_) | Kind::Nominal(_) => "a column of levels",
     }

@@ -4,8 +4,9 @@
 
 use std::borrow::Cow;
 
+use super::times::whole;
 use super::{Leaf, Split, Test, Threshold};
-use crate::data::{Labels, Number, Schema};
+use crate::data::{Labels, Schema};
 use crate::names::{Of, shown};
 
 /// The branch of levels that are not listed names those that are, if they are no more than this.
@@ -147,10 +148,10 @@ pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
         (Leaf::Class { label, .. }, None) => label.to_string(),
         (Leaf::Number { mean, .. }, _) => format!("= {}", rounded(*mean)),
     };
-    let (mass, errors) = (rounded(leaf.mass()), rounded(leaf.errors()));
-    match leaf.errors() > 0.0 {
-        true => format!("{prediction} ({mass}/{errors})"),
-        false => format!("{prediction} ({mass})"),
+    let (mass, errors) = (leaf.mass(), leaf.errors());
+    match errors > 0.0 {
+        true => format!("{prediction} ({}/{})", rounded(mass), float(to_places(errors, places_of(mass)))),
+        false => format!("{prediction} ({})", rounded(mass)),
     }
 }
 
@@ -160,11 +161,10 @@ pub(crate) fn class_words(labels: &Labels, class: u32) -> String {
 }
 
 fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
-    match (threshold, &schema.features[feature as usize].kind) {
-        (Threshold::Float(t), _) => float(t),
-        (Threshold::Level(t), _) => level_words(schema, feature, t).into_owned(),
-        (Threshold::Integer(t), crate::data::Kind::Continuous(number)) => integer(*number, t),
-        (Threshold::Integer(t), _) => t.to_string(),
+    match threshold {
+        Threshold::Float(t) => float(t),
+        Threshold::Level(t) => level_words(schema, feature, t).into_owned(),
+        Threshold::Integer(t) => whole(&schema.features[feature as usize], t),
     }
 }
 
@@ -178,50 +178,24 @@ fn float(x: f64) -> String {
 
 /// Six significant digits; whole numbers in full.
 fn rounded(x: f64) -> String {
-    match x.fract() == 0.0 {
-        true => float(x),
-        false => float(format!("{x:.5e}").parse().unwrap_or(x)),
-    }
+    float(to_places(x, places_of(x)))
 }
 
-fn integer(number: Number, value: i64) -> String {
-    let (per_second, digits, unit) = match number {
-        Number::Float | Number::Integer => return value.to_string(),
-        Number::Date => {
-            return date(value).unwrap_or_else(|| format!("{value} days since 1970-01-01"));
-        }
-        Number::DatetimeMs => (1_000, 3, "ms"),
-        Number::DatetimeUs => (1_000_000, 6, "us"),
-        Number::DatetimeNs => (1_000_000_000, 9, "ns"),
-    };
-    let (seconds, fraction) = (value.div_euclid(per_second), value.rem_euclid(per_second));
-    let Some(day) = date(seconds.div_euclid(86_400)) else {
-        return format!("{value} {unit} since 1970-01-01");
-    };
-    let second = seconds.rem_euclid(86_400);
-    let fraction = match fraction {
-        0 => String::new(),
-        _ => format!(".{fraction:0digits$}").trim_end_matches('0').into(),
-    };
-    format!("{day} {:02}:{:02}:{:02}{fraction}", second / 3600, second / 60 % 60, second % 60)
+/// Places after the point that six significant digits have; negative where the last of them is before it.
+fn places_of(x: f64) -> i32 {
+    // As rounded, since 9.9999999 has a digit more before the point then.
+    let text = format!("{x:.5e}");
+    5 - text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
 }
 
-/// The Gregorian date of a day counted from 1970-01-01; `None` outside the years 1 to 9999.
-///
-/// Source: Howard Hinnant, "chrono-compatible low-level date algorithms", 2013, `civil_from_days`.
-fn date(days: i64) -> Option<String> {
-    if !(-719_162..=2_932_896).contains(&days) {
-        return None;
+/// So many places after the point, or the first digit where that comes later; whole numbers in full.
+fn to_places(x: f64, places: i32) -> f64 {
+    if x.fract() == 0.0 {
+        return x;
     }
-    let days = days + 719_468; // counted from 0000-03-01, so that a leap day ends its year
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let march_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    Some(format!("{year:04}-{month:02}-{day:02}"))
+    let first = 5 - places_of(x); // where its own first digit stands
+    let digits = (places + first).clamp(0, 16) as usize;
+    format!("{x:.digits$e}").parse().unwrap_or(x)
 }
 
 #[cfg(test)]
@@ -311,53 +285,6 @@ mod tests {
             [(50.0, "50"), (4.1 + 0.2, "4.3"), (1234567.0, "1234567"), (1e-7, "1e-7"), (2.0 / 3.0, "0.666667")]
         {
             assert_eq!(rounded(x), text);
-        }
-    }
-
-    #[test]
-    fn dates_and_times() {
-        for (days, text) in [
-            (0, "1970-01-01"),
-            (19_753, "2024-01-31"),
-            (19_782, "2024-02-29"),
-            (19_783, "2024-03-01"),
-            (-1, "1969-12-31"),
-            (-25_508, "1900-03-01"),
-            (-25_509, "1900-02-28"),
-            (-719_162, "0001-01-01"),
-            (2_932_896, "9999-12-31"),
-            (2_932_897, "2932897 days since 1970-01-01"),
-            (i64::MIN, "-9223372036854775808 days since 1970-01-01"),
-        ] {
-            assert_eq!(integer(Number::Date, days), text);
-        }
-        let noon = 19_753 * 86_400 + 12 * 3600;
-        assert_eq!(integer(Number::DatetimeMs, noon * 1_000), "2024-01-31 12:00:00");
-        assert_eq!(integer(Number::DatetimeUs, noon * 1_000_000 + 50), "2024-01-31 12:00:00.00005");
-        assert_eq!(integer(Number::DatetimeNs, noon * 1_000_000_000 + 999_999_999), "2024-01-31 12:00:00.999999999");
-        assert_eq!(integer(Number::DatetimeMs, -1), "1969-12-31 23:59:59.999");
-        assert_eq!(integer(Number::DatetimeNs, i64::MIN), "1677-09-21 00:12:43.145224192");
-        assert_eq!(integer(Number::DatetimeMs, i64::MAX), "9223372036854775807 ms since 1970-01-01");
-        assert_eq!(integer(Number::Integer, i64::MAX), "9223372036854775807");
-    }
-
-    /// Every day of the range follows the one before, by the rules of the calendar.
-    #[test]
-    fn the_calendar_has_no_gap() {
-        let (mut year, mut month, mut day) = (1, 1, 1);
-        for days in -719_162..=2_932_896 {
-            if days % 97 == 0 || day == 1 {
-                assert_eq!(date(days).unwrap(), format!("{year:04}-{month:02}-{day:02}"));
-            }
-            let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-            let length = [31, if leap { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31][month - 1];
-            day += 1;
-            if day > length {
-                (day, month) = (1, month + 1);
-            }
-            if month > 12 {
-                (month, year) = (1, year + 1);
-            }
         }
     }
 

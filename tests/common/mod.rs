@@ -2,6 +2,7 @@
 
 #![allow(dead_code)] // each test binary uses its part
 
+pub mod shortest;
 pub mod tables;
 
 use std::sync::Arc;

@@ -4,9 +4,10 @@ use std::cmp::Ordering;
 
 use lattree::data::{Kind, Value};
 use lattree::greedy::{Criterion, Missing, NominalSplits, Params};
-use lattree::tree::{Test, Threshold};
+use lattree::tree::Test;
 use num_rational::BigRational;
 
+use crate::common::shortest::threshold;
 use crate::impurity::Masses;
 
 /// The cases of a node with one value.
@@ -37,10 +38,10 @@ const ALL_SUBSETS: usize = 12;
 /// Up to so many levels a column has a branch for each, present or not.
 const EACH_LEVEL: usize = 32;
 
-/// `groups` ascend; `Missing` comes last. `whole`: no case is here in part.
+/// `groups` ascend; `Missing` comes last. So do `values`, all that the column has. `whole`: no case is here in part.
 pub fn candidates(
     feature: usize,
-    kind: &Kind,
+    (kind, values): (&Kind, &[Value]),
     groups: &[Group],
     n_classes: usize,
     whole: bool,
@@ -57,7 +58,7 @@ pub fn candidates(
     match (kind, params.nominal_splits) {
         (Kind::Continuous(_) | Kind::Ordinal(_), _) => groups
             .windows(2)
-            .map(|pair| match threshold(pair[0].value, pair[1].value) {
+            .map(|pair| match threshold(pair[0].value, pair[1].value, values) {
                 Some(threshold) => with(Test::AtMost { feature, threshold }, Some(1)),
                 None => with(Test::Missing { feature }, None),
             })
@@ -131,24 +132,6 @@ fn prefixes(groups: &[Group], class: usize) -> Vec<Vec<usize>> {
             set
         })
         .collect()
-}
-
-/// A constant between two values, half way where that is possible; `None` before missing ones.
-fn threshold(below: Value, above: Value) -> Option<Threshold> {
-    match (below, above) {
-        (Value::Float(below), Value::Float(above)) => {
-            let separates = |t: &f64| below <= *t && *t < above;
-            // The second where the difference, the third where the sum of halves is out of range or rounds badly.
-            let half_way = [below + (above - below) / 2.0, below / 2.0 + above / 2.0, below];
-            half_way.into_iter().find(separates).map(Threshold::Float)
-        }
-        (Value::Integer(below), Value::Integer(above)) => {
-            Some(Threshold::Integer((i128::from(below) + i128::from(above)).div_euclid(2) as i64))
-        }
-        (Value::Level(below), Value::Level(_)) => Some(Threshold::Level(below)),
-        (_, Value::Missing) => None,
-        other => panic!("{other:?} are not two values of one column"),
-    }
 }
 
 /// The order of the values of one column.

@@ -155,7 +155,8 @@ impl<'a> Twin<'a> {
         let all = self.masses(parts).iter().sum();
         let kind = &self.data.schema().features[column].kind;
         let whole = parts.iter().all(|&(_, fraction)| fraction == self.table.one);
-        let offered = candidates(column, kind, &groups, self.table.n_classes, whole, self.params);
+        let values: Vec<Value> = self.groups(&self.root(), column).iter().map(|group| group.value).collect();
+        let offered = candidates(column, (kind, &values), &groups, self.table.n_classes, whole, self.params);
         let splits: Vec<Scored> =
             offered.into_iter().filter_map(|candidate| self.score(candidate, &groups, all)).collect();
         let best = self.best(splits.iter().map(|scored| &scored.gain))?;

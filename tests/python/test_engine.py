@@ -221,14 +221,12 @@ class TestThousandsOfThresholds:
         assert len(result.tests) == 3 * 4999
         values = np.sort(X[:, 0])
         place = np.searchsorted(values, 0.25)
-        midpoint = float(values[place - 1] + values[place]) / 2
         first, last = result.tree.rules()[0], result.tree.rules()[-1]
-        conditions = {first.conditions[0], last.conditions[0]}
         # One of them is also for missing values, of which there were none.
-        assert {condition.removesuffix(" or missing") for condition in conditions} == {
-            f"x0 <= {midpoint}",
-            f"x0 > {midpoint}",
-        }
+        below, above = (rule.conditions[0].removesuffix(" or missing") for rule in (first, last))
+        threshold = float(below.removeprefix("x0 <= "))
+        assert above == f"x0 > {threshold}"
+        assert values[place - 1] <= threshold < values[place]
 
     def test_thinned_thresholds_miss_it_and_say_so(self, planted):
         X, y = planted

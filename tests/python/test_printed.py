@@ -148,9 +148,9 @@ class TestMissing:
 
     def test_it_stands_in_every_export_and_in_files_of_old(self):
         tree = lattree.OptimalTreeSearch(max_depth=1).run(lattree.datasets.load("iris")).tree
-        assert str(tree).endswith("petallength > 2.45 or missing: Iris-versicolor (100/50)")
+        assert str(tree).endswith("petallength > 2.4 or missing: Iris-versicolor (100/50)")
         assert 'n0 -> n2 [label="no or missing"];' in tree.to_dot()
-        assert str(tree.rules()[1]) == "if petallength > 2.45 or missing: Iris-versicolor (100/50)"
+        assert str(tree.rules()[1]) == "if petallength > 2.4 or missing: Iris-versicolor (100/50)"
         assert str(Tree.from_json(tree.to_json())) == str(tree)
 
 

@@ -81,8 +81,8 @@ def test_times_of_day_are_no_levels(dtype):
         ([1], "integer"),
         ([dt.date(2020, 1, 1)], "date"),
         (pl.Series([dt.datetime(2020, 1, 1)], dtype=pl.Datetime("ns")), "datetime_ns"),
-        ([dt.timedelta(1)], "float"),
-        ([dt.time(1)], "float"),
+        ([dt.timedelta(1)], "duration_us"),
+        ([dt.time(1)], "time"),
         (["a"], "nominal"),
         ([True], "nominal"),
         (pl.Series(["a"], dtype=pl.Categorical), "nominal"),
@@ -102,8 +102,8 @@ def test_values_of_numbers():
     assert whole.values[0] == 2**62 + 1
     assert whole.missing.tolist() == [False, True]
     assert column([1, 2]).missing is None
-    assert column([dt.timedelta(seconds=1.5)]).values.tolist() == [1.5]
-    assert column([dt.time(0, 0, 2)]).values.tolist() == [2.0]
+    assert column([dt.timedelta(seconds=1.5)]).values.tolist() == [1_500_000]
+    assert column([dt.time(0, 0, 2)]).values.tolist() == [2_000_000_000]
     zoned = pl.Series([dt.datetime(1970, 1, 1, 1)]).dt.replace_time_zone("Europe/Berlin")
     assert column(zoned).values.tolist() == [0]
 
@@ -267,7 +267,8 @@ class TestPandas:
             assert found.values.tolist() == [0, MISSING, 1]
         assert [kinds[name] for name in ("flag", "boolean", "bool")] == ["nominal"] * 3
         assert [kinds[name] for name in ("Int64", "UInt8", "int", "sparse")] == ["integer"] * 4
-        assert [kinds[name] for name in ("Float32", "float", "delta")] == ["float"] * 3
+        assert [kinds[name] for name in ("Float32", "float")] == ["float"] * 2
+        assert kinds["delta"].startswith("duration_")
         assert all(kinds[name].startswith("datetime_") for name in ("naive", "zone", "offset"))
         assert kinds["dates"] == "date"
         back = _table.decode(encoded.columns, None, None, None)

@@ -13,6 +13,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
+import shortest
+
 # docs/greedy.md: what may be rounded, relative to the mass of the node.
 CLOSE = {"information_gain": 2.0**-30, "gain_ratio": 2.0**-30, "gini": 2.0**-50, "error": 0.0}
 # Floats beside exact sums are wrong by less.
@@ -202,8 +204,9 @@ class Greedy:
                 if after is None:
                     yield Split(column, tuple(int(place <= cut) for place in places), None)
                 else:
-                    half = groups[cut] + (after - groups[cut]) / 2
-                    yield Split(column, tuple(int(place > cut) for place in places), half)
+                    whole = [self.table.columns[column].values[row] for row in self.table.rows]
+                    t = shortest.in_column(groups[cut], after, sorted({v for v in whole if v is not None}))
+                    yield Split(column, tuple(int(place > cut) for place in places), t)
         elif self.p["nominal_splits"] == "multiway":
             yield Split(column, tuple(places), None)
         elif self.p["nominal_splits"] == "one_vs_rest":
@@ -361,7 +364,8 @@ class Optimal:
         present = sorted({values[row] for row in rows if values[row] is not None})
         if column.levels is None:
             for low, high in itertools.pairwise(present):
-                yield place, frozenset(r for r in rows if values[r] is not None and values[r] <= low), (low + high) / 2
+                passing = frozenset(r for r in rows if values[r] is not None and values[r] <= low)
+                yield place, passing, shortest.between(low, high)
         elif len(present) > 1:  # whether there is a level at all is for the test below to ask
             for level in column.levels:
                 yield place, frozenset(r for r in rows if values[r] == level), None
