@@ -212,9 +212,10 @@ class OptimalTreeSearch:
         max_depth: int = 4,
         max_nodes: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         objective: Literal["errors"] = "errors",
         node_penalty: float = 0.0,
-        rank: str | Sequence[str] | None = "objective",
+        rank: str | Sequence[str] | None = ("objective", "nodes"),
         binarizer: Binarizer | None = None,
         engine: Literal["auto", "tests", "continuous"] = "auto",
         unseen: Literal["majority", "missing", "error"] = "majority",
@@ -230,6 +231,8 @@ class OptimalTreeSearch:
     def max_nodes(self) -> int | None: ...
     @property
     def min_leaf(self) -> int: ...
+    @property
+    def min_leaf_mass(self) -> float: ...
     @property
     def objective(self) -> str: ...
     @property
@@ -283,6 +286,8 @@ class _GreedySearch:
     @property
     def min_leaf(self) -> int: ...
     @property
+    def min_leaf_mass(self) -> float: ...
+    @property
     def max_depth(self) -> int | None: ...
     @property
     def min_gain(self) -> float: ...
@@ -314,6 +319,7 @@ class GreedyTreeSearch(_GreedySearch):
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
         max_leaves: int | None = None,
@@ -433,6 +439,7 @@ class DistinctTreeSearch(_SubsetSearch):
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
         nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
@@ -471,6 +478,7 @@ class AcceptableSubsetSearch(_SubsetSearch):
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
         nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
@@ -510,6 +518,7 @@ class BackwardEliminationSearch(_SubsetSearch):
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
         nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
@@ -548,6 +557,7 @@ class ExhaustiveSubsetSearch(_SubsetSearch):
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
+        min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
         nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",

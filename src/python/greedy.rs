@@ -75,6 +75,10 @@ pub(super) fn _greedy_result_from_parts(
 /// min_leaf : int, default=1
 ///     The fewest cases in each branch of a split that is not empty. Here and in `min_branch` only cases with a value in
 ///     the column count, parts of cases as parts.
+/// min_leaf_mass : float, default=0
+///     The least mass in each branch of a split that is not empty: weights and class weights count, not cases; finite,
+///     >= 0. 0: no limit. Where there is one, cases are not counted: `min_cases`, `min_branch` and `min_leaf` have to be
+///     left as they are by default.
 /// max_depth : int or None, default=None
 ///     The longest path from the root to a leaf, in splits; 0 gives a single leaf. None: no limit.
 /// min_gain : float, default=0
@@ -136,7 +140,7 @@ impl PyGreedyTreeSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);

@@ -36,11 +36,12 @@ const MISSING: [(&str, Missing); 5] = [
     ("level", Missing::Level),
 ];
 /// The keywords of all of them.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "criterion",
     "min_cases",
     "min_branch",
     "min_leaf",
+    "min_leaf_mass",
     "max_depth",
     "min_gain",
     "nominal_splits",
@@ -128,6 +129,10 @@ impl PyGrower {
         self.params.min_leaf
     }
     #[getter]
+    fn min_leaf_mass(&self) -> f64 {
+        self.params.min_leaf_mass
+    }
+    #[getter]
     fn max_depth(&self) -> Option<u64> {
         self.params.max_depth
     }
@@ -203,6 +208,7 @@ impl PyGrower {
             min_cases: keywords.whole("min_cases", default.min_cases)?,
             min_branch: keywords.limit("min_branch", 1)?,
             min_leaf: keywords.whole("min_leaf", default.min_leaf)?,
+            min_leaf_mass: keywords.get("min_leaf_mass")?.unwrap_or(default.min_leaf_mass),
             max_depth: keywords.limit("max_depth", 0)?,
             min_gain: keywords.get("min_gain")?.unwrap_or(default.min_gain),
             max_leaves: keywords.limit("max_leaves", 1)?,

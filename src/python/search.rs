@@ -18,10 +18,11 @@ use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
 const ENGINES: [(&str, Engine); 3] =
     [("auto", Engine::Auto), ("tests", Engine::Tests), ("continuous", Engine::Continuous)];
-const KEYWORDS: [&str; 14] = [
+const KEYWORDS: [&str; 15] = [
     "max_depth",
     "max_nodes",
     "min_leaf",
+    "min_leaf_mass",
     "objective",
     "node_penalty",
     "rank",
@@ -46,14 +47,18 @@ const KEYWORDS: [&str; 14] = [
 /// min_leaf : int, default=1
 ///     The fewest cases (repetitions counted, weights not) in each branch of a split. The single leaf is always
 ///     admissible.
+/// min_leaf_mass : float, default=0
+///     The least mass in each branch of a split: weights count, not cases; finite, >= 0. 0: no limit; else `min_leaf` has
+///     to be 1.
 /// objective : {"errors"}, default="errors"
 ///     What is minimised: the mass of misclassified cases.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
-/// rank : str, sequence of str, or None, default="objective"
-///     What is best among trees, in order of importance: ``"objective"`` or ``("objective", "nodes")``, the fewest
-///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first. None:
-///     ``"objective"``.
+/// rank : str, sequence of str, or None, default=("objective", "nodes")
+///     What is best among trees, in order of importance. ``("objective", "nodes")``: the least cost, then the fewest
+///     internal nodes of all trees of that cost. The second is a proof of its own, which may take longer than the first;
+///     where a limit strikes during it, the status names the limit although `lower_bound` equals `objective`.
+///     ``"objective"``: the least cost alone, for whom speed matters more than a small tree. None: the default.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// engine : {"auto", "tests", "continuous"}, default="auto"
@@ -109,15 +114,16 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, engine="auto", unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
+    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), min_leaf_mass=0.0, objective="errors", node_penalty=0.0, rank=None, binarizer=None, engine="auto", unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
         max_depth: Whole,
         max_nodes: Option<Whole>,
         min_leaf: Whole,
+        min_leaf_mass: f64,
         objective: &str,
         node_penalty: f64,
         rank: Option<Names>,
@@ -130,7 +136,7 @@ impl PyOptimalTreeSearch {
         discrepancies: Option<Whole>,
         threads: Option<Whole>,
     ) -> PyResult<Self> {
-        let rank = rank.map_or_else(|| vec!["objective".into()], Names::list);
+        let rank = rank.map_or_else(|| vec!["objective".into(), "nodes".into()], Names::list);
         let best = match rank.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["objective"] => Rank::Objective,
             ["objective", "nodes"] => Rank::ObjectiveThenNodes,
@@ -140,6 +146,7 @@ impl PyOptimalTreeSearch {
             max_depth: max_depth.at_least(0, "max_depth", "from 0 to 20")?,
             max_nodes: max_nodes.map(|n| n.at_least(0, "max_nodes", "at least 0")).transpose()?,
             min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
+            min_leaf_mass,
             objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
             node_penalty,
             rank: best,
@@ -169,6 +176,10 @@ impl PyOptimalTreeSearch {
     #[getter]
     fn min_leaf(&self) -> u64 {
         self.get().min_leaf
+    }
+    #[getter]
+    fn min_leaf_mass(&self) -> f64 {
+        self.get().min_leaf_mass
     }
     #[getter]
     fn objective(&self) -> &'static str {

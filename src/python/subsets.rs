@@ -63,7 +63,7 @@ impl PyDistinctTreeSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);
@@ -177,7 +177,7 @@ impl PyAcceptableSubsetSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);
@@ -288,7 +288,7 @@ impl PyBackwardEliminationSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);
@@ -371,7 +371,7 @@ impl PyExhaustiveSubsetSearch {
     #[new]
     #[pyo3(signature = (**keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
     fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new(py, keywords);

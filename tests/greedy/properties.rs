@@ -56,6 +56,42 @@ fn repeated(data: &Dataset) -> Dataset {
     Dataset::new(all.schema().clone(), columns, rows.len(), all.target().clone(), None, weights).expect("a good table")
 }
 
+/// Rows that weigh as much as others are counted: `min_leaf_mass` of the first is `min_leaf` of the second, also where
+/// cases come in parts.
+#[test]
+fn mass_takes_the_place_of_cases() {
+    for_seeds(2_000, |seed| {
+        let (data, params) = random_problem(6_500_000 + seed);
+        let Some(counts) = data.counts() else { return };
+        let unit = [1.0, 0.1, 1.0 / 3.0, 2f64.powi(-40), 1e30][seed as usize % 5];
+        let again = |counts, weights| {
+            let columns = data.columns().iter().map(|column| Column::clone(column)).collect();
+            let target = data.target().clone();
+            Dataset::new(data.schema().clone(), columns, data.n_rows(), target, counts, weights).expect("a good table")
+        };
+        let weights = counts.iter().map(|&count| count as f64 * unit).collect();
+        let (counted, weighted) = (again(Some(counts.to_vec()), None), again(None, Some(weights)));
+        let class_weight = ClassWeight::Equal;
+        let params = Params { class_weight, min_cases: 2, min_branch: None, min_leaf: 1 + seed % 7, ..params };
+        let of_mass = Params { min_leaf: 1, min_leaf_mass: params.min_leaf as f64 * unit, ..params.clone() };
+        let nodes = |params: &Params, data: &Dataset| {
+            run(data, params).map(|outcome| {
+                let test = |node: &Node| match node {
+                    Node::Split(split) => Some((split.test.clone(), split.children.clone())),
+                    Node::Leaf(_) => None,
+                };
+                outcome.tree.nodes().iter().map(test).collect::<Vec<_>>()
+            })
+        };
+        match (nodes(&params, &counted), nodes(&of_mass, &weighted)) {
+            (Ok(a), Ok(b)) => assert_eq!(a, b, "seed {seed}, unit {unit}, {params:?}\n{data:?}"),
+            (a, b) => assert!(a.is_err() && b.is_err(), "seed {seed}, {params:?}\n{data:?}"),
+        }
+    });
+    let refused = Params { min_branch: Some(2), min_leaf_mass: 1.0, ..Params::default() }.checked();
+    assert!(refused.is_err_and(|error| error.to_string().contains("min_leaf_mass")));
+}
+
 #[test]
 fn a_count_is_a_repetition() {
     for_seeds(2_000, |seed| {
