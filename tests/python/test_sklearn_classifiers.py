@@ -2,11 +2,14 @@
 
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.tree import DecisionTreeClassifier
@@ -280,10 +283,26 @@ def test_size_of_a_pickle_is_that_of_the_tree(model, n_rows):
     assert json.loads(again.tree_.to_json()) == json.loads(model.tree_.to_json())
 
 
+def test_without_scikit_learn():
+    says = "lattree.sklearn needs scikit-learn 1.6 or later: pip install 'lattree[sklearn]'"
+    code = f"""
+import sys
+sys.modules["sklearn"] = None
+import lattree
+try:
+    import lattree.sklearn
+except ImportError as error:
+    assert str(error) == {says!r}, error
+else:
+    raise AssertionError("it was imported")
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 @pytest.mark.parametrize("model", BOTH, ids=str)
 def test_representations(model, people):
     X, y = people
-    html = model.fit(X, y)._repr_html_()
+    html = clone(model).set_params(max_depth=7).fit(X, y)._repr_html_()
     assert type(model).__name__ in html
     assert "max_depth" in html
-    assert repr(model) == f"{type(model).__name__}(max_depth={model.max_depth})" or model.max_depth == 4
+    assert repr(clone(model).set_params(max_depth=7)) == f"{type(model).__name__}(max_depth=7)"

@@ -12,6 +12,11 @@ that it says of itself, is the attribute ``tree_``.
 ('optimal', 6.0, 0.96)
 """
 
+try:
+    from sklearn.utils.validation import validate_data as _new_in_1_6  # noqa: F401
+except ImportError as error:
+    raise ImportError("lattree.sklearn needs scikit-learn 1.6 or later: pip install 'lattree[sklearn]'") from error
+
 from lattree.sklearn._binarizer import Binarizer
 from lattree.sklearn._classifiers import GreedyTreeClassifier, OptimalTreeClassifier
 from lattree.sklearn._selectors import BackwardEliminationSelector, BestSubsetSelector

@@ -8,17 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-
-try:
-    from joblib import effective_n_jobs
-    from scipy.sparse import csr_matrix
-    from sklearn.base import BaseEstimator
-    from sklearn.exceptions import ConvergenceWarning
-    from sklearn.utils._param_validation import Interval, StrOptions
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
-except ImportError as error:  # pragma: no cover
-    raise ImportError("lattree.sklearn needs scikit-learn 1.6 or later: pip install 'lattree[sklearn]'") from error
+from joblib import effective_n_jobs
+from scipy.sparse import csr_matrix
+from sklearn import __version__ as sklearn_version
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.fixes import parse_version
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
 from lattree._frames import is_pandas
@@ -49,6 +47,24 @@ GROWTH: dict[str, list[Any]] = {
 """Constraints of the parameters that all searches which grow greedy trees have."""
 
 
+_KNOWS_POLARS = parse_version(sklearn_version) >= parse_version("1.9")
+
+
+class _Header:
+    """The names of a polars frame as scikit-learn before 1.9 reads them: polars 2 does not offer them so any more."""
+
+    def __init__(self, frame: pl.DataFrame) -> None:
+        self.shape = frame.shape
+        self._names = frame.columns
+
+    def __dataframe__(self) -> "_Header":
+        return self
+
+    def column_names(self) -> list[str]:
+        """Return the names of the columns."""
+        return self._names
+
+
 class TableEstimator(BaseEstimator):  # type: ignore[misc]
     """What learns from a table as it is: columns of numbers, text, categories and dates, with missing cells."""
 
@@ -74,7 +90,8 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         elif not is_frame(X) and hasattr(X, "__arrow_c_stream__"):
             X = pl.DataFrame(X)
         if is_frame(X):
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            named = _Header(X) if isinstance(X, pl.DataFrame) and not _KNOWS_POLARS else X
+            validate_data(self, named, reset=reset, skip_check_array=True)
             if not (len(X) and len(X.columns)):
                 what = "sample" if len(X) == 0 else "feature"
                 raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")

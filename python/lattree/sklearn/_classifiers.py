@@ -43,7 +43,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         y = labels(y, self)
         weights = None
         if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, table, dtype=np.float64, ensure_non_negative=True)
+            weights = _check_sample_weight(sample_weight, y, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
             of_classes: npt.NDArray[np.float64] = compute_sample_weight(self.class_weight, y)
             weights = of_classes if weights is None else weights * of_classes
