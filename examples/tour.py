@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 import lattree
+import lattree.sklearn
 from lattree import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
@@ -240,6 +241,15 @@ assert stable == experiments.stability([["petalwidth"]] * 10, compared.features)
 dealt: Triple = next(experiments.triples(datasets.load("iris"), k=5, repeats=2, search_fraction=0.25, seed=0))
 assert (len(dealt.building), len(dealt.search), len(dealt.test)) == (90, 30, 30)
 assert experiments.error_rate(GreedyTreeSearch().run(dealt.building).tree, dealt.search) < 0.2
+
+# Estimators for scikit-learn learn from tables as they are.
+iris = datasets.load("iris").to_polars()
+measures, species = iris.drop("class"), iris["class"].to_numpy()
+for model in (lattree.sklearn.OptimalTreeClassifier(max_depth=2), lattree.sklearn.GreedyTreeClassifier(max_depth=2)):
+    assert model.fit(measures, species).score(measures, species) == 0.96
+for selector in (lattree.sklearn.BackwardEliminationSelector(), lattree.sklearn.BestSubsetSelector()):
+    assert "petal" in selector.set_params(random_state=0).fit(measures, species).get_feature_names_out()[-1]
+assert lattree.sklearn.Binarizer(thresholds="mdlp").fit(measures, species).tests_[0].startswith("sepallength <= ")
 
 # Every error is a LattreeError and a ValueError, and says what is wrong.
 for kind, wrong in (

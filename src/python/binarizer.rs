@@ -6,11 +6,12 @@ use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
 use super::keywords::{NewArguments, new_arguments, repr};
+use super::offered::PyOfferedTests;
 use super::run::interruptible;
-use crate::budget::{Budget, Ticker};
+use crate::budget::{Budget, Stop};
 use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
 use crate::error::Error;
-use crate::tree::{Test, test_words};
+use crate::tree::Test;
 
 const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("auto", Thresholds::Auto),
@@ -132,17 +133,17 @@ impl PyBinarizer {
     /// DataError
     ///     No row is present, a nominal column has too many levels for "subsets", or "mdlp" lacks classes.
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
+        self._offered(py, data)?.words(py, None)
+    }
+
+    /// The tests of :meth:`tests`, to be put to other tables.
+    fn _offered(&self, py: Python<'_>, data: &PyDataset) -> PyResult<PyOfferedTests> {
         let data = &data.0;
         let budget = Budget::unlimited();
-        let work = || {
-            let Ok(tests) = list_tests(data, &self.0, &budget)? else { return Ok(Vec::new()) };
-            let mut ticker = Ticker::new(&budget);
-            // An interrupt is raised, whatever was listed until then.
-            let goes_on = |_: &&Test| ticker.tick(500).is_ok();
-            Ok(tests.iter().take_while(goes_on).map(|test| test_words(data.schema(), test)).collect())
-        };
-        let tests: Result<Vec<String>, Error> = interruptible(py, &budget, work)?;
-        Ok(tests?)
+        let work = || list_tests(data, &self.0, &budget);
+        let tests: Result<Result<Vec<Test>, Stop>, Error> = interruptible(py, &budget, work)?;
+        // An interrupt is raised, whatever was listed until then.
+        Ok(PyOfferedTests::new(data.schema(), tests?.unwrap_or_default()))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

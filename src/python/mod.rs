@@ -12,6 +12,7 @@ mod greedy;
 mod grower;
 mod keywords;
 mod names;
+mod offered;
 mod progress;
 mod result;
 mod run;
@@ -37,6 +38,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<schema::PySchema>()?;
     module.add_class::<data::PyDataset>()?;
     module.add_class::<binarizer::PyBinarizer>()?;
+    module.add_class::<offered::PyOfferedTests>()?;
     module.add_class::<tree::PyRule>()?;
     module.add_class::<tree::PyTree>()?;
     module.add_class::<result::PyProgress>()?;
@@ -61,6 +63,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(schema::_feature_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(schema::_schema_from_json, module)?)?;
     module.add_function(wrap_pyfunction!(data::_dataset_from_parts, module)?)?;
+    module.add_function(wrap_pyfunction!(offered::_offered_tests_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(tree::_rule_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(result::_progress_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(result::_result_from_parts, module)?)?;
