@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use super::{Leaf, Split, Test, Threshold};
-use crate::data::{Labels, Number, Schema};
+use crate::data::{Kind, Labels, Number, Schema, Value};
 use crate::names::{Of, shown};
 
 /// The branch of levels that are not listed names those that are, if they are no more than this.
@@ -141,8 +141,8 @@ fn set_words(schema: &Schema, feature: u32, codes: &[u32]) -> String {
 }
 
 /// A leaf with its training mass: `Iris-virginica (46/1)` with the errors where there are any, `= 3.25 (12)`.
-pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
-    let prediction = match (leaf, schema.labels()) {
+pub(super) fn leaf_words(labels: Option<&Labels>, leaf: &Leaf) -> String {
+    let prediction = match (leaf, labels) {
         (Leaf::Class { label, .. }, Some(labels)) => class_words(labels, *label),
         (Leaf::Class { label, .. }, None) => label.to_string(),
         (Leaf::Number { mean, .. }, _) => format!("= {}", rounded(*mean)),
@@ -155,7 +155,7 @@ pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
 }
 
 /// The name of a class. Panics if there is no such class.
-pub(crate) fn class_words(labels: &Labels, class: u32) -> String {
+pub(super) fn class_words(labels: &Labels, class: u32) -> String {
     shown(&labels.text(class as usize), Of::Class).into_owned()
 }
 
@@ -163,13 +163,24 @@ fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
     match (threshold, &schema.features[feature as usize].kind) {
         (Threshold::Float(t), _) => float(t),
         (Threshold::Level(t), _) => level_words(schema, feature, t).into_owned(),
-        (Threshold::Integer(t), crate::data::Kind::Continuous(number)) => integer(*number, t),
+        (Threshold::Integer(t), Kind::Continuous(number)) => integer(*number, t),
         (Threshold::Integer(t), _) => t.to_string(),
     }
 }
 
+/// What a cell of a column holds. Panics where it holds nothing that the schema knows.
+pub(super) fn value_words(schema: &Schema, feature: u32, value: Value) -> String {
+    match (value, &schema.features[feature as usize].kind) {
+        (Value::Integer(x), Kind::Continuous(number)) => integer(*number, x),
+        (Value::Integer(x), _) => x.to_string(),
+        (Value::Float(x), _) => float(x),
+        (Value::Level(code), _) => level_words(schema, feature, code).into_owned(),
+        (Value::Missing | Value::Unseen(_), _) => unreachable!("it is said in other words"),
+    }
+}
+
 /// The shortest digits that give the float back, in scientific notation where plain digits would be long.
-fn float(x: f64) -> String {
+pub(super) fn float(x: f64) -> String {
     match x.abs() {
         size if size != 0.0 && size.is_finite() && !(1e-5..1e16).contains(&size) => format!("{x:e}"),
         _ => x.to_string(),
@@ -177,7 +188,7 @@ fn float(x: f64) -> String {
 }
 
 /// Six significant digits; whole numbers in full.
-fn rounded(x: f64) -> String {
+pub(super) fn rounded(x: f64) -> String {
     match x.fract() == 0.0 {
         true => float(x),
         false => float(format!("{x:.5e}").parse().unwrap_or(x)),
@@ -364,10 +375,12 @@ mod tests {
     #[test]
     fn leaves_show_mass_and_errors() {
         let schema = sample::schema();
-        let leaf = |masses: [f64; 3], empty| Leaf::Class { label: 0, masses: masses.into(), empty };
-        assert_eq!(leaf_words(&schema, &leaf([50.0, 50.0, 50.0], false)), "Iris-setosa (150/100)");
-        assert_eq!(leaf_words(&schema, &leaf([2.5, 0.0, 0.0], false)), "Iris-setosa (2.5)");
-        assert_eq!(leaf_words(&schema, &leaf([2.5, 1.0, 0.0], true)), "Iris-setosa (0)");
-        assert_eq!(leaf_words(&sample::number_schema(), &Leaf::Number { mean: 3.25, mass: 12.0 }), "= 3.25 (12)");
+        let words = |masses: [f64; 3], empty| {
+            leaf_words(schema.labels(), &Leaf::Class { label: 0, masses: masses.into(), empty })
+        };
+        assert_eq!(words([50.0, 50.0, 50.0], false), "Iris-setosa (150/100)");
+        assert_eq!(words([2.5, 0.0, 0.0], false), "Iris-setosa (2.5)");
+        assert_eq!(words([2.5, 1.0, 0.0], true), "Iris-setosa (0)");
+        assert_eq!(leaf_words(None, &Leaf::Number { mean: 3.25, mass: 12.0 }), "= 3.25 (12)");
     }
 }
