@@ -117,7 +117,7 @@ class TestRows:
         assert [node.n_rows for node in tree.nodes()] == [6, 3, 4]
         assert [node.mass for node in tree.nodes()] == pytest.approx([6, 2.4, 3.6])
         assert [node.n_rows for node in grow(frame, GreedyTreeSearch(missing="drop")).nodes()] == [5, 2, 3]
-        assert [node.n_rows for node in grow(frame, GreedyTreeSearch(missing="level")).nodes()][0] == 6
+        assert grow(frame, GreedyTreeSearch(missing="level")).root.n_rows == 6
 
     def test_a_branch_that_no_row_took_has_none(self):
         frame = pl.DataFrame({"c": ["a", "a", "b", "b", "c"], "d": [0, 0, 0, 0, 1], "y": list("ppqqr")})
@@ -285,15 +285,17 @@ class TestFrame:
         assert (frame["threshold"][0], frame["levels"][0].to_list()) == (None, ["S"])
 
 
-NUMBERS = """{"format":"lattree.tree","version":1,"library":"","schema":{"features":[{"name":"x","kind":{"continuous":"float"},
-"dtype":"Float64"}],"target":{"name":"y","task":"numbers","dtype":"Float64"}},"policies":{"missing":"default","unseen":
+NUMBERS = """{"format":"lattree.tree","version":1,"library":"","schema":{"features":[{"name":"x",
+"kind":{"continuous":"float"},"dtype":"Float64"}],"target":{"name":"y","task":"numbers","dtype":"Float64"}},"policies":{"missing":"default","unseen":
 "majority"},"nodes":[{"test":{"at_most":{"feature":0,"threshold":{"float":0.5}}},"children":[1,2],"masses":[2,2],
 "default":1},{"mean":1,"mass":2},{"mean":6,"mass":2}]}"""
 
 
+ROW = {"petallength": 5.0, "petalwidth": 1.2}
+
+
 class TestExplain:
     iris = OptimalTreeSearch(max_depth=2).run(datasets.load("iris")).tree
-    ROW = {"petallength": 5.0, "petalwidth": 1.2}
     TEXT = (
         "petallength = 5, so petallength > 2.45\n"
         "petalwidth = 1.2, so petalwidth <= 1.65\n"
