@@ -15,6 +15,7 @@ from lattree import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
     Binarizer,
+    Condition,
     Dataset,
     DistinctCounts,
     DistinctTree,
@@ -25,6 +26,8 @@ from lattree import (
     GreedyResult,
     GreedyTreeSearch,
     Interrupted,
+    Node,
+    NodeTest,
     OptimalResult,
     OptimalTreeSearch,
     Progress,
@@ -205,7 +208,26 @@ tree: Tree = result.tree
 print(f"lattree {lattree.__version__} says:", tree.to_text(max_depth=5), sep="\n")
 assert (tree.depth, tree.n_nodes, tree.n_leaves, tree.features, tree.unseen) == (2, 2, 3, ["age", "city"], "missing")
 rule: Rule = tree.rules()[0]
-assert (rule.conditions, rule.prediction, rule.mass, rule.errors, rule.masses) == (["age <= 20"], False, 1, 0, [1, 0])
+assert (rule.leaf, rule.prediction, rule.n_rows, rule.mass, rule.errors, rule.masses) == (1, False, 1, 1, 0, [1, 0])
+condition: Condition = rule.conditions[0]
+assert (str(condition), condition.column, condition.operator, condition.threshold) == ("age <= 20", "age", "<=", 20)
+assert (condition.levels, condition.or_missing) == ([], False)
+node: Node = tree.root.children[1]
+assert (node.index, node.depth, node.is_leaf, node.parent == tree.root, node.tree == tree) == (2, 1, False, True, True)
+assert (str(node.condition), node.n_rows, node.mass, node.errors) == ("age > 20 or missing", 5, 8, 2)
+assert (node.prediction, node.masses, node.share) == (True, [2, 6], 8 / 9)
+test = node.test
+assert isinstance(test, NodeTest)
+assert (test.column, test.feature, test.kind, test.levels, test.threshold, test.missing) == (
+    ("city", 1, "is", ["Bern"], None, 1)
+)
+assert tree.nodes()[2] == node
+assert tree.to_frame()["n_rows"].to_list() == [step.n_rows for step in tree.nodes()]
+row = {"age": 40, "city": "Genf"}
+assert [step.index for step in tree.path(row)] == [0, 2, 4]
+print(tree.explain(row))
+assert tree.feature_importances(criterion="gini").sum() == 1
+assert [part.tolist() for part in tree.decision_path(data.take([0]))] == [[0, 3], [0, 2, 3]]
 assert tree.to_dot(max_depth=1).startswith("digraph")
 assert Tree.from_json(tree.to_json()) == pickle.loads(pickle.dumps(result)).tree == tree
 assert tree.predict(people).equals(people["buys"])

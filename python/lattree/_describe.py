@@ -72,7 +72,12 @@ def _number(value: object) -> str:
 
 
 def _label(label: object) -> str:
-    return _shown(label, is_class=True) if isinstance(label, str) else _number(label)
+    """Return a class as trees print it."""
+    if isinstance(label, str):
+        return _shown(label, is_class=True)
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return f"{label:.0f}" if isinstance(label, float) else str(label)
 
 
 def _plural(count: int, noun: str) -> str:

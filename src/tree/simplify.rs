@@ -11,15 +11,19 @@ impl Tree {
     ///
     /// Complexity: O(nodes x depth).
     pub fn simplified(&self) -> Tree {
-        let mut joined = Joined { nodes: self.nodes.clone(), stands_for: (0..self.nodes.len()).collect() };
+        let (nodes, rows) = (self.nodes.clone(), self.rows.as_ref().map(|rows| rows.to_vec()));
+        let mut joined = Joined { nodes, rows, stands_for: (0..self.nodes.len()).collect() };
         // Children stand after their parents.
         (0..self.nodes.len()).rev().for_each(|index| joined.join(index));
+        let (nodes, rows) = joined.in_preorder();
         Tree {
             schema: self.schema.clone(),
             policies: self.policies,
             costs: self.costs.clone(),
-            nodes: joined.in_preorder(),
+            nodes,
+            rows,
             steps: OnceLock::new(),
+            places: OnceLock::new(),
         }
     }
 }
@@ -27,6 +31,8 @@ impl Tree {
 /// Nodes of which some stand in for others.
 struct Joined {
     nodes: Vec<Node>,
+    /// How many rows came to each, if known.
+    rows: Option<Vec<u64>>,
     /// The node that is to be read in place of each.
     stands_for: Vec<usize>,
 }
@@ -64,6 +70,9 @@ impl Joined {
 
     /// Adds what came to one subtree to another, which agrees with it.
     fn add(&mut self, to: usize, from: usize) {
+        if let Some(rows) = &mut self.rows {
+            rows[to] += rows[from];
+        }
         match (self.nodes[from].clone(), &mut self.nodes[to]) {
             (
                 Node::Leaf(Leaf::Class { masses: from, empty: false, .. }),
@@ -86,8 +95,9 @@ impl Joined {
     }
 
     /// The nodes that are left, each before its children.
-    fn in_preorder(&self) -> Vec<Node> {
+    fn in_preorder(&self) -> (Vec<Node>, Option<Box<[u64]>>) {
         let mut nodes: Vec<Node> = Vec::new();
+        let mut rows = self.rows.as_ref().map(|_| Vec::new());
         let mut todo = vec![(self.stands_for[0], None)];
         while let Some((index, parent)) = todo.pop() {
             let place = nodes.len() as u32;
@@ -98,12 +108,15 @@ impl Joined {
                 split.children[branch] = place;
             }
             nodes.push(self.nodes[index].clone());
+            if let (Some(rows), Some(all)) = (&mut rows, &self.rows) {
+                rows.push(all[index]);
+            }
             if let Node::Split(split) = &self.nodes[index] {
                 let branches = self.children(split).into_iter().enumerate().rev();
                 todo.extend(branches.map(|(branch, child)| (child, Some((place as usize, branch)))));
             }
         }
-        nodes
+        (nodes, rows.map(Vec::into_boxed_slice))
     }
 }
 

@@ -222,11 +222,15 @@ class TestThousandsOfThresholds:
         values = np.sort(X[:, 0])
         place = np.searchsorted(values, 0.25)
         first, last = result.tree.rules()[0], result.tree.rules()[-1]
-        # One of them is also for missing values, of which there were none.
-        below, above = (rule.conditions[0].removesuffix(" or missing") for rule in (first, last))
-        threshold = float(below.removeprefix("x0 <= "))
-        assert above == f"x0 > {threshold}"
+        conditions = [first.conditions[0], last.conditions[0]]
+        threshold = conditions[0].threshold
+        assert {(condition.operator, condition.threshold) for condition in conditions} == {
+            ("<=", threshold),
+            (">", threshold),
+        }
         assert values[place - 1] <= threshold < values[place]
+        # For missing values, of which there were none.
+        assert [condition.or_missing for condition in conditions].count(True) == 1
 
     def test_thinned_thresholds_miss_it_and_say_so(self, planted):
         X, y = planted

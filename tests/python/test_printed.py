@@ -191,8 +191,8 @@ class TestNames:
             '"a <= 5" is b: "no\\n" (2)',
         ]
         assert [str(rule) for rule in tree.rules()] == [
-            'if "a <= 5" is "Other or missing": "yes (3)" (2/0)',
-            'if "a <= 5" is b: "no\\n" (2/0)',
+            'if "a <= 5" is "Other or missing": "yes (3)" (2)',
+            'if "a <= 5" is b: "no\\n" (2)',
         ]
         assert [rule.prediction for rule in tree.rules()] == ["yes (3)", "no\n"]
 
@@ -275,6 +275,8 @@ def test_fault_h_and_x12_all_that_is_handed_out_pickles():
     lattree.DistinctTreeSearch(time_limit=0.6).count(hard, progress=seen.append)
     assert {type(report) for report in seen} == {lattree.Progress, lattree.SubsetProgress}
     things = [*seen, *result.tree.rules(), *data.schema.features, data.schema]
+    things += [condition for rule in result.tree.rules() for condition in rule.conditions]
+    things += [*result.tree.nodes(), *[node.test for node in result.tree.nodes() if not node.is_leaf]]
     things += [result.tree, lattree.DistinctTreeSearch().count(data)]
     for thing in things:
         for again in (pickle.loads(pickle.dumps(thing)), copy.copy(thing), copy.deepcopy(thing)):

@@ -159,7 +159,7 @@ class TestRules:
         leaves = np.unique(tree.apply(data), return_inverse=True)[1]
         predicted = tree.predict(data)
         for index, row in enumerate(frame.iter_rows(named=True)):
-            met = [i for i, rule in enumerate(rules) if all(holds(c, row) for c in rule.conditions)]
+            met = [i for i, rule in enumerate(rules) if all(holds(str(c), row) for c in rule.conditions)]
             assert met == [leaves[index]]
             assert rules[met[0]].prediction == predicted[index]
 

@@ -69,8 +69,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
             self.part_orders(task.orders, winner, &mut branches, parallel, room);
         }
         let split = GrownSplit { column, cut, first, own };
-        let masses = task.side.masses.into();
-        room.grown.push((task.id, Grown { masses, whole: task.whole, split: Some(split) }));
+        let (masses, rows) = (task.side.masses.into(), task.rows as u32);
+        room.grown.push((task.id, Grown { masses, whole: task.whole, rows, split: Some(split) }));
         self.children(branches, room)
     }
 
@@ -133,7 +133,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
             branch.id = id;
         }
         let split = GrownSplit { column, cut, first, own };
-        room.grown.push((task.id, Grown { masses: task.side.masses.into(), whole: true, split: Some(split) }));
+        let (masses, rows) = (task.side.masses.into(), task.rows as u32);
+        room.grown.push((task.id, Grown { masses, whole: true, rows, split: Some(split) }));
         Ok(self.children(branches, room))
     }
 
