@@ -82,7 +82,8 @@ impl PyRule {
                 format!("if {}", self.rule.conditions.iter().map(condition).collect::<Vec<_>>().join(" and "))
             }
         };
-        Ok(format!("{conditions}: {prediction} ({}/{})", self.rule.mass, self.rule.errors))
+        let errors = if self.rule.errors > 0.0 { format!("/{}", self.rule.errors) } else { String::new() };
+        Ok(format!("{conditions}: {prediction} ({}{errors})", self.rule.mass))
     }
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
@@ -135,7 +136,7 @@ pub(super) fn _rule_from_parts(
 /// a row goes down every branch in part, :meth:`predict` and :meth:`predict_proba` mix the leaves it comes to, and
 /// :meth:`apply` follows the heaviest branch. In a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
-/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). What is
+/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="fails"``). What is
 /// printed says which branch that is: "or missing" stands at one branch of every node that such a row can come to. Where
 /// it stands at none, the row goes down every branch in part. Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]
