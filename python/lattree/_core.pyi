@@ -107,7 +107,7 @@ class Binarizer:
         max_tests: int = 1000,
         max_thresholds: int | None = None,
         nominal: Literal["one_vs_rest", "subsets"] = "one_vs_rest",
-        missing: Literal["own_test", "false"] = "own_test",
+        missing: Literal["own_test", "fails", "false"] = "own_test",
     ) -> Binarizer: ...
     @property
     def thresholds(self) -> str: ...

@@ -66,6 +66,9 @@ def _number(value: object) -> str:
 
 
 def _label(label: object) -> str:
+    """Return a label as trees print it."""
+    if isinstance(label, bool):
+        return str(label).lower()
     return _shown(label, is_class=True) if isinstance(label, str) else _number(label)
 
 

@@ -284,14 +284,14 @@ def to_series(name: str, values: Any) -> pl.Series:
     if isinstance(values, pl.DataFrame) and values.width == 1:
         values = values.to_series()
     if isinstance(values, pl.Series):
-        return _flat(values.alias(name))
+        return values.alias(name)
     if isinstance(values, (list, tuple, range)):
         return _list_to_series(name, list(values))
     if isinstance(values, np.ndarray):
         return _array_to_series(name, values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
         values = _without_runs(values)
-        return _flat(_series(name, values))
+        return _series(name, values)
     if hasattr(values, "__array__"):
         return _array_to_series(name, np.asarray(values))
     raise DataError(f"{quoted(name)} is a {type(values).__name__}; expected a list, an array or a series")
@@ -396,7 +396,7 @@ def _list_to_series(name: str, values: list[Any]) -> pl.Series:
         if isinstance(value, (list, tuple)) and any(isinstance(inner, (list, tuple)) for inner in value):
             raise DataError(f"column {quoted(name)} holds lists of lists at row {row}; expected single values")
     try:
-        return _flat(_series(name, values))
+        return _series(name, values)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return _mixed_to_series(name, values)
 
@@ -448,7 +448,7 @@ def _masked(series: pl.Series, mask: np.ndarray) -> pl.Series:
     return masked.alias(series.name)
 
 
-def _flat(series: pl.Series) -> pl.Series:
+def flat(series: pl.Series) -> pl.Series:
     """A series of one-element lists as a series of their elements."""
     if isinstance(series.dtype, (pl.List, pl.Array)):
         name, series = series.name, series.alias("")

@@ -18,7 +18,7 @@ from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import list_names, quoted
 from lattree._errors import typed
-from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
+from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, flat, is_pandas, to_frame, to_series
 from lattree._target import (
     Target,
     Task,
@@ -325,7 +325,7 @@ def _take_role(
         return None
     name = _column_name(given)
     if name is None:
-        return to_series(_own_name(given) or role, given)
+        return flat(to_series(_own_name(given) or role, given))
     _check_column(known, name, f"`{role}`")
     if name in roles:
         raise DataError(f"column {quoted(name)} cannot be both {roles[name]} and {role}")
