@@ -8,7 +8,9 @@ optimal 6.0
 >>> print(result.tree.to_text())  # doctest: +SKIP
 """
 
-from lattree import datasets, experiments
+import sys as _sys
+
+from lattree import _calls, datasets, experiments
 from lattree._core import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
@@ -80,3 +82,5 @@ __all__ = [
     "read_ipc",
     "read_parquet",
 ]
+
+_calls.explain(_sys.modules[__name__])

@@ -254,7 +254,8 @@ def _label_values(series: pl.Series) -> pl.Series:
         text: pl.Series = series.cast(pl.String)
         return text
     if isinstance(dtype, pl.Date):
-        return series.cast(pl.String)
+        days: pl.Series = series.cast(pl.String)
+        return days
     if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
         instants: pl.Series = series.dt.to_string(_INSTANT)
         return instants

@@ -1,11 +1,11 @@
 //! `Binarizer`.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
-use super::keywords::{NewArguments, new_arguments, repr};
+use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::offered::PyOfferedTests;
 use super::run::interruptible;
 use crate::budget::{Budget, Stop};
@@ -21,7 +21,7 @@ const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("mdlp", Thresholds::Mdlp),
 ];
 const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
-const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("false", OwnTests::No)];
+const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("fails", OwnTests::No)];
 const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nominal", "missing"];
 
 /// The value of a named choice.
@@ -55,8 +55,9 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) ->
 ///     The most cuts of one column, under "auto" and "quantile".
 /// nominal : {"one_vs_rest", "subsets"}, default="one_vs_rest"
 ///     ``x is level`` for each level that occurs, or ``x in levels`` for each proper subset (at most 10 levels).
-/// missing : {"own_test", "false"}, default="own_test"
-///     A missing value fails every value test. With "own_test", columns that have missing values offer a test for it.
+/// missing : {"own_test", "fails"}, default="own_test"
+///     A missing value fails every test of a value. With "own_test", columns that have missing values offer a test for
+///     it; with "fails", none do. "false", the earlier word for "fails", still works, with a DeprecationWarning.
 ///
 /// Raises
 /// ------
@@ -69,26 +70,22 @@ pub struct PyBinarizer(pub(super) Binarizer);
 #[pymethods]
 impl PyBinarizer {
     #[new]
-    #[pyo3(signature = (*, thresholds="auto", max_tests=Whole::from(1000), max_thresholds=None, nominal="one_vs_rest", missing="own_test"))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, thresholds='auto', max_tests=1000, max_thresholds=None, nominal='one_vs_rest', missing='own_test')"
     )]
-    fn new(
-        thresholds: &str,
-        max_tests: Whole,
-        max_thresholds: Option<Whole>,
-        nominal: &str,
-        missing: &str,
-    ) -> PyResult<Self> {
+    fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let default = Binarizer::default();
+        keywords.rename("missing", "false", "fails")?;
         let binarizer = Binarizer {
-            thresholds: choice("thresholds", &THRESHOLDS, thresholds)?,
-            max_tests: max_tests.at_least(1, "max_tests", "at least 1")?,
-            max_thresholds: max_thresholds
-                .map(|n| n.at_least(1, "max_thresholds", "at least 1, or None"))
-                .transpose()?,
-            nominal: choice("nominal", &NOMINAL, nominal)?,
-            missing: choice("missing", &MISSING, missing)?,
+            thresholds: keywords.choice("thresholds", &THRESHOLDS, default.thresholds)?,
+            max_tests: keywords.whole("max_tests", default.max_tests, 1, "at least 1")?,
+            max_thresholds: keywords.limit("max_thresholds", 1)?,
+            nominal: keywords.choice("nominal", &NOMINAL, default.nominal)?,
+            missing: keywords.choice("missing", &MISSING, default.missing)?,
         };
+        keywords.end()?;
         Ok(PyBinarizer(binarizer.checked()?))
     }
 

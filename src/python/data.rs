@@ -8,8 +8,9 @@ use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
 
-use super::argument::{Names, Whole};
+use super::argument::{Flag, Names, Real, Whole};
 use super::cells::{EncodedCells, with_rows};
+use super::keywords::refuse;
 use super::run::by_rows;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
 use super::tree::{PyTree, unseen_name};
@@ -91,7 +92,7 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
 #[pymethods]
 impl PyDataset {
     #[new]
-    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None))]
+    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, **unknown))]
     #[pyo3(
         text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None)"
     )]
@@ -108,7 +109,9 @@ impl PyDataset {
         drop: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
         max_missing: Option<&Bound<'_, PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        refuse(&py.get_type::<Self>(), unknown)?;
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
@@ -199,10 +202,15 @@ impl PyDataset {
     ///     `rows` are no whole numbers.
     fn take(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
         let numpy = py.import("numpy")?;
-        let rows = match rows.cast::<PySlice>() {
+        let given = rows;
+        let rows = match given.cast::<PySlice>() {
             Ok(slice) => numpy.getattr("arange")?.call1((self.0.n_rows(),))?.get_item(slice)?,
-            Err(_) => numpy.getattr("asarray")?.call1((rows,))?,
+            Err(_) => numpy.getattr("asarray")?.call1((given,))?,
         };
+        if rows.getattr("ndim")?.extract::<usize>()? != 1 {
+            let text = format!("`rows` must be a sequence of whole numbers or a slice, got {}", given.repr()?);
+            return Err(PyTypeError::new_err(text));
+        }
         let (kind, length): (String, usize) = (rows.getattr("dtype")?.getattr("kind")?.extract()?, rows.len()?);
         // A mask or a list of floats is more likely a mistake than a list of rows.
         if !matches!(kind.as_str(), "i" | "u") && length > 0 {
@@ -251,10 +259,10 @@ impl PyDataset {
     /// -------
     /// tuple of Dataset
     ///     ``(1 - fraction, fraction)``, both in the table's row order and with its schema.
-    #[pyo3(signature = (fraction=0.25, *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(signature = (fraction=Real(0.25), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, fraction=0.25, *, seed=0, stratify=True)")]
-    fn split(&self, fraction: f64, seed: Whole, stratify: bool) -> PyResult<(Self, Self)> {
-        let (learn, test) = self.0.split(fraction, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
+    fn split(&self, fraction: Real, seed: Whole, stratify: Flag) -> PyResult<(Self, Self)> {
+        let (learn, test) = self.0.split(fraction.0, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify.0)?;
         Ok((PyDataset(learn), PyDataset(test)))
     }
 
@@ -266,11 +274,11 @@ impl PyDataset {
     ///     From 2 to the number of rows.
     /// seed, stratify
     ///     As in :meth:`split`.
-    #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, k=5, *, seed=0, stratify=True)")]
-    fn folds(&self, k: Whole, seed: Whole, stratify: bool) -> PyResult<Vec<(Self, Self)>> {
+    fn folds(&self, k: Whole, seed: Whole, stratify: Flag) -> PyResult<Vec<(Self, Self)>> {
         let k = k.at_least(0, "k", "at least 2")?;
-        let folds = self.0.folds(k, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
+        let folds = self.0.folds(k, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify.0)?;
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 

@@ -91,8 +91,13 @@ impl From<Error> for PyErr {
     }
 }
 
+/// The values that a parameter may have, in words.
+pub(super) fn any_of(accepted: &[&str]) -> String {
+    let values = accepted.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ");
+    if accepted.len() == 1 { values } else { format!("one of {values}") }
+}
+
 /// A parameter that has none of the values it may have.
 pub(super) fn one_of(name: &'static str, accepted: &[&str], got: &str) -> PyErr {
-    let expected = accepted.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ");
-    Error::InvalidParameter { name, expected: format!("one of {expected}"), got: format!("{got:?}") }.into()
+    Error::InvalidParameter { name, expected: any_of(accepted), got: format!("{got:?}") }.into()
 }

@@ -4,7 +4,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::data::PyDataset;
-use super::grower::{Keywords, PyGrower};
+use super::grower::PyGrower;
+use super::keywords::Keywords;
 use super::progress::Reporter;
 use super::result::PyProgress;
 use super::run::{OnInterrupt, Report, Signals};
@@ -143,12 +144,15 @@ pub struct PyGreedyTreeSearch;
 #[pymethods]
 impl PyGreedyTreeSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let grower = PyGrower::new(&keywords, &["max_leaves"])?;
         keywords.end()?;
         Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))

@@ -26,7 +26,7 @@ use crate::tree::{Leaf, Limit, Node, Place, Question, Split, Tree};
 ///     Rows whose value is at most the threshold, the one level, or one of the levels, and with "missing" those without a
 ///     value, go to the first child, others to the second. "each_level": a child per level; "each_of": a child per level
 ///     listed, then one for rows without a value if there is one, then one for all other levels.
-/// threshold : float, int, numpy.datetime64, str or None
+/// threshold : float, int, numpy.datetime64, numpy.timedelta64 (times of day: since midnight), str or None
 ///     For "at_most": a number, a date or time without a zone, or a level of an ordinal column.
 /// levels : list of str
 ///     For "is", "in" and "each_of" those listed, for "each_level" all; else empty.

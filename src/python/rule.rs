@@ -19,7 +19,7 @@ use crate::tree::{Condition, Leaf, Limit, Rule};
 ///     The column's name.
 /// operator : {"<=", ">", "is", "is not", "in", "not in", "is missing", "is known"}
 ///     What is said of its value. "in" no levels is what no value meets.
-/// threshold : float, int, numpy.datetime64, str or None
+/// threshold : float, int, numpy.datetime64, numpy.timedelta64 (times of day: since midnight), str or None
 ///     For "<=" and ">": a number, a date or time without a zone, or a level of an ordinal column.
 /// levels : list of str
 ///     For "is", "is not", "in" and "not in"; else empty.
@@ -69,17 +69,21 @@ impl PyCondition {
 
 /// The value of a threshold.
 pub(super) fn limit_value<'py>(py: Python<'py>, limit: &Limit) -> PyResult<Bound<'py, PyAny>> {
-    let unit = match limit {
-        Limit::Float(t) => return Ok(t.into_pyobject(py)?.into_any()),
-        Limit::Level(level) => return Ok(level.into_pyobject(py)?.into_any()),
-        Limit::Integer(t, Number::Float | Number::Integer) => return Ok(t.into_pyobject(py)?.into_any()),
-        Limit::Integer(_, Number::Date) => "D",
-        Limit::Integer(_, Number::DatetimeMs) => "ms",
-        Limit::Integer(_, Number::DatetimeUs) => "us",
-        Limit::Integer(_, Number::DatetimeNs) => "ns",
-    };
-    let Limit::Integer(t, _) = limit else { unreachable!("others have returned") };
-    py.import("numpy")?.getattr("datetime64")?.call1((*t, unit))
+    let of_numpy = |class: &str, t: i64, unit: &str| py.import("numpy")?.getattr(class)?.call1((t, unit));
+    match *limit {
+        Limit::Float(t) => Ok(t.into_pyobject(py)?.into_any()),
+        Limit::Level(ref level) => Ok(level.into_pyobject(py)?.into_any()),
+        Limit::Integer(t, number) => match number {
+            Number::Float | Number::Integer => Ok(t.into_pyobject(py)?.into_any()),
+            Number::Date => of_numpy("datetime64", t, "D"),
+            Number::DatetimeMs => of_numpy("datetime64", t, "ms"),
+            Number::DatetimeUs => of_numpy("datetime64", t, "us"),
+            Number::DatetimeNs => of_numpy("datetime64", t, "ns"),
+            Number::DurationMs => of_numpy("timedelta64", t, "ms"),
+            Number::DurationUs => of_numpy("timedelta64", t, "us"),
+            Number::DurationNs | Number::Time => of_numpy("timedelta64", t, "ns"),
+        },
+    }
 }
 
 pub(super) fn to_json<T: serde::Serialize>(value: &T) -> String {

@@ -1,19 +1,20 @@
 //! `OptimalTreeSearch`.
 
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::{Names, Whole};
-use super::binarizer::{PyBinarizer, choice, name_of};
+use super::argument::{Names, Real};
+use super::binarizer::{PyBinarizer, name_of};
 use super::data::PyDataset;
 use super::error::one_of;
-use super::keywords::{NewArguments, new_arguments, repr};
+use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::progress::Reporter;
 use super::result::{PyOptimalResult, PyProgress};
 use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
-use crate::data::Thresholds;
+use crate::data::{Binarizer, Thresholds};
 use crate::objective::Objective;
 use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
@@ -116,54 +117,42 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), min_leaf_mass=0.0, objective="errors", node_penalty=0.0, rank=None, binarizer=None, engine="auto", unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
-    #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
-    fn new(
-        max_depth: Whole,
-        max_nodes: Option<Whole>,
-        min_leaf: Whole,
-        min_leaf_mass: f64,
-        objective: &str,
-        node_penalty: f64,
-        rank: Option<Names>,
-        binarizer: Option<PyRef<'_, PyBinarizer>>,
-        engine: &str,
-        unseen: &str,
-        time_limit: Option<f64>,
-        node_limit: Option<Whole>,
-        memory_limit: Option<Whole>,
-        discrepancies: Option<Whole>,
-        threads: Option<Whole>,
-    ) -> PyResult<Self> {
+    fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let default = Params::default();
+        let rank = keywords.get::<Option<Names>>("rank")?.flatten();
         let rank = rank.map_or_else(|| vec!["objective".into(), "nodes".into()], Names::list);
         let best = match rank.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["objective"] => Rank::Objective,
             ["objective", "nodes"] => Rank::ObjectiveThenNodes,
             _ => return Err(one_of("rank", &["objective", "(objective, nodes)"], &rank.join(", "))),
         };
+        let binarizer = keywords.get::<Option<Bound<'_, PyAny>>>("binarizer")?.flatten();
         let params = Params {
-            max_depth: max_depth.at_least(0, "max_depth", "from 0 to 20")?,
-            max_nodes: max_nodes.map(|n| n.at_least(0, "max_nodes", "at least 0")).transpose()?,
-            min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
-            min_leaf_mass,
-            objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
-            node_penalty,
+            max_depth: keywords.whole("max_depth", default.max_depth, 0, "from 0 to 20")?,
+            max_nodes: keywords.limit("max_nodes", 0)?,
+            min_leaf: keywords.whole("min_leaf", default.min_leaf, 1, "at least 1")?,
+            min_leaf_mass: keywords.real("min_leaf_mass", default.min_leaf_mass)?,
+            objective: keywords.choice("objective", &[("errors", Objective::Errors)], default.objective)?,
+            node_penalty: keywords.real("node_penalty", default.node_penalty)?,
             rank: best,
-            binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
-            engine: choice("engine", &ENGINES, engine)?,
-            unseen: choice("unseen", &UNSEEN, unseen)?,
+            binarizer: binarizer.as_ref().map_or(Ok(default.binarizer), binarizer_of)?,
+            engine: keywords.choice("engine", &ENGINES, default.engine)?,
+            unseen: keywords.choice("unseen", &UNSEEN, default.unseen)?,
             limits: Limits {
-                seconds: time_limit,
-                nodes: node_limit.map(|n| n.at_least(0, "node_limit", "at least 0")).transpose()?,
-                memory: memory_limit.map(|n| n.at_least(0, "memory_limit", "at least 0")).transpose()?,
+                seconds: keywords.get::<Option<Real>>("time_limit")?.flatten().map(|Real(seconds)| seconds),
+                nodes: keywords.limit("node_limit", 0)?,
+                memory: keywords.limit("memory_limit", 0)?,
             },
-            discrepancies: discrepancies.map(|n| n.at_least(0, "discrepancies", "from 0 to 100")).transpose()?,
-            threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
+            discrepancies: keywords.limit("discrepancies", 0)?,
+            threads: keywords.limit("threads", 1)?,
             ..Params::default()
         };
+        keywords.end()?;
         Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Running::default() })
     }
 
@@ -302,6 +291,17 @@ impl PyOptimalTreeSearch {
 
     fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
         new_arguments(slf, &KEYWORDS)
+    }
+}
+
+fn binarizer_of(given: &Bound<'_, PyAny>) -> PyResult<Binarizer> {
+    let got = || given.get_type().name();
+    match given.cast::<PyBinarizer>() {
+        Ok(binarizer) => Ok(binarizer.get().0.clone()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "`binarizer` must be a Binarizer or None, got a value of type {}",
+            got()?
+        ))),
     }
 }
 

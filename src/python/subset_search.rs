@@ -6,7 +6,8 @@ use pyo3::types::PyTuple;
 
 use super::argument::Names;
 use super::data::PyDataset;
-use super::grower::{Keywords, PyGrower};
+use super::grower::PyGrower;
+use super::keywords::Keywords;
 use super::progress::Reporter;
 use super::run::{OnInterrupt, Report};
 use super::subset_result::{PySubsetProgress, PySubsetResult};

@@ -1,11 +1,11 @@
 //! `DistinctTreeSearch`, `AcceptableSubsetSearch`, `BackwardEliminationSearch` and `ExhaustiveSubsetSearch`.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::binarizer::name_of;
 use super::data::PyDataset;
-use super::grower::Keywords;
+use super::keywords::Keywords;
 use super::stream::PyDistinctTrees;
 use super::subset_result::{PyDistinctCounts, PySubsetResult};
 use super::subset_search::PySubsetSearch;
@@ -61,14 +61,17 @@ pub struct PyDistinctTreeSearch {
 #[pymethods]
 impl PyDistinctTreeSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let order = keywords.choice("order", &ORDERS, Order::default())?;
-        let ordered = keywords.get("ordered")?.unwrap_or(true);
+        let ordered = keywords.flag("ordered", true)?;
         let base = PySubsetSearch::init(keywords, &["required", "candidates", "order", "ordered"])?;
         Ok(base.add_subclass(PyDistinctTreeSearch { order, ordered }))
     }
@@ -181,13 +184,16 @@ pub struct PyAcceptableSubsetSearch(Goal);
 #[pymethods]
 impl PyAcceptableSubsetSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
-        let delta = keywords.get("delta")?.unwrap_or(0.0);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let delta = keywords.real("delta", 0.0)?;
         let goal = goal(&keywords, delta)?;
         let own = &["required", "candidates", "delta", "feature_penalty", "error"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyAcceptableSubsetSearch(goal)))
@@ -291,14 +297,17 @@ pub struct PyBackwardEliminationSearch {
 #[pymethods]
 impl PyBackwardEliminationSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
-        let white_box = keywords.get("white_box")?.unwrap_or(true);
+        let white_box = keywords.flag("white_box", true)?;
         let own = &["required", "candidates", "error", "white_box"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyBackwardEliminationSearch { error, white_box }))
     }
@@ -374,12 +383,15 @@ pub struct PyExhaustiveSubsetSearch {
 #[pymethods]
 impl PyExhaustiveSubsetSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let goal = goal(&keywords, 0.0)?;
         let max_features = keywords.limit("max_features", 0)?;
         let own = &["required", "candidates", "feature_penalty", "error", "max_features"];
@@ -426,6 +438,6 @@ impl PyExhaustiveSubsetSearch {
 
 fn goal(keywords: &Keywords<'_>, delta: f64) -> PyResult<Goal> {
     let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
-    let feature_penalty = keywords.get("feature_penalty")?.unwrap_or(0.0);
+    let feature_penalty = keywords.real("feature_penalty", 0.0)?;
     Ok(Goal { error, delta, feature_penalty }.checked()?)
 }

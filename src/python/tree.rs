@@ -2,8 +2,8 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use numpy::IntoPyArray;
 use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
@@ -29,7 +29,7 @@ use crate::tree::{Measure, Tree, Unseen};
 /// a row goes down every branch in part, :meth:`predict` and :meth:`predict_proba` mix the leaves it comes to, and
 /// :meth:`apply` follows the heaviest branch. In a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
-/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). What is
+/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="fails"``). What is
 /// printed says which branch that is: "or missing" stands at one branch of every node that such a row can come to. Where
 /// it stands at none, the row goes down every branch in part. Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]

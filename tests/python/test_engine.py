@@ -180,7 +180,7 @@ class TestSameProof:
     def test_under_limits(self, name, parameters):
         assert_same_proof(datasets.load(name), max_depth=3, **parameters)
 
-    @pytest.mark.parametrize("missing", ["own_test", "false"])
+    @pytest.mark.parametrize("missing", ["own_test", "fails"])
     @pytest.mark.parametrize("nominal", ["one_vs_rest", "subsets"])
     @pytest.mark.parametrize("seed", range(3))
     def test_every_kind_of_column_with_counts_and_weights(self, mixed, nominal, missing, seed, errors):
@@ -311,7 +311,7 @@ class TestNeighbours:
         data = Dataset(frame, "y")
         assert "x is missing" in assert_same_proof(data, max_depth=2).tests
         own, fails = (
-            assert_same_proof(data, max_depth=3, binarizer=Binarizer(missing=m)) for m in ("own_test", "false")
+            assert_same_proof(data, max_depth=3, binarizer=Binarizer(missing=m)) for m in ("own_test", "fails")
         )
         assert (own.objective, fails.objective) == (0, 1)  # above a threshold or missing: one side
         assert own.tree.predict(frame).to_list() == list("abbbaa")

@@ -49,7 +49,7 @@ def searches(rng):
     unseen = rng.choice(["majority", "missing"])
     kind = rng.randrange(3)
     if kind == 0:
-        binarizer = Binarizer(missing=rng.choice(["own_test", "false"]), nominal=rng.choice(["one_vs_rest", "subsets"]))
+        binarizer = Binarizer(missing=rng.choice(["own_test", "fails"]), nominal=rng.choice(["one_vs_rest", "subsets"]))
         engine = rng.choice(["tests", "continuous"])
         options = {"binarizer": binarizer, "engine": engine}
         return lattree.OptimalTreeSearch(max_depth=rng.randint(0, 3), unseen=unseen, **options).run, unseen
@@ -294,6 +294,6 @@ def test_x12_a_column_of_one_level_is_asked_whether_its_value_is_missing():
         result = lattree.OptimalTreeSearch(max_depth=1, engine=engine).run(data)
         assert result.tests == ["c is missing"]
         assert str(result.tree) == "c is missing: 1 (2)\nc is known: 0 (2)"
-        fails = lattree.OptimalTreeSearch(max_depth=1, engine=engine, binarizer=Binarizer(missing="false")).run(data)
+        fails = lattree.OptimalTreeSearch(max_depth=1, engine=engine, binarizer=Binarizer(missing="fails")).run(data)
         assert fails.tests == ["c is a"]
         assert str(fails.tree) == "c is a: 0 (2)\nc is not a or missing: 1 (2)"

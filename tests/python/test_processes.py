@@ -274,7 +274,10 @@ def test_b28_a_pickle_loads_in_another_process(result, data, protocol, tmp_path)
     assert done.stdout.split() == ["20", str(hash(result.tree))], "errors, and the same hash in every process"
 
 
-@pytest.mark.parametrize(("variable", "threads", "used"), [("1", None, 1), ("1", 3, 3), ("zero", 2, 2), ("0", 2, 2)])
+@pytest.mark.parametrize(
+    ("variable", "threads", "used"),
+    [("1", None, 1), ("1", 3, 3), ("zero", 2, 2), ("0", 2, 2), (" 1 ", None, 1)],
+)
 def test_lattree_num_threads_caps_what_none_means(numbers, variable, threads, used, monkeypatch):
     monkeypatch.setenv("LATTREE_NUM_THREADS", variable)
     search = OptimalTreeSearch(max_depth=4, threads=threads, time_limit=0.1)

@@ -102,7 +102,7 @@ class TestParameters:
             ({"max_thresholds": 3, "thresholds": "all"}, "`max_thresholds` must be None where"),
             ({"max_thresholds": 3, "thresholds": "mdlp"}, "`max_thresholds` must be None where"),
             ({"nominal": "each"}, '`nominal` must be one of "one_vs_rest", "subsets", got "each"'),
-            ({"missing": "own"}, '`missing` must be one of "own_test", "false", got "own"'),
+            ({"missing": "own"}, '`missing` must be one of "own_test", "fails", got "own"'),
         ],
     )
     def test_binarizer(self, parameters, accepted):
@@ -128,7 +128,7 @@ class TestParameters:
             "objective": "errors",
             "node_penalty": 0.25,
             "rank": ("objective", "nodes"),
-            "binarizer": Binarizer(thresholds="quantile", max_thresholds=3, nominal="subsets", missing="false"),
+            "binarizer": Binarizer(thresholds="quantile", max_thresholds=3, nominal="subsets", missing="fails"),
             "engine": "tests",
             "unseen": "error",
             "time_limit": 1.5,
@@ -352,7 +352,7 @@ MODES = [
     Binarizer(thresholds=thresholds, nominal=nominal, missing=missing, max_thresholds=most)
     for thresholds, most in [("auto", None), ("auto", 2), ("all", None), ("quantile", 3), ("mdlp", None)]
     for nominal in ["one_vs_rest", "subsets"]
-    for missing in ["own_test", "false"]
+    for missing in ["own_test", "fails"]
 ]
 
 
@@ -400,7 +400,7 @@ class TestAgainstBruteForce:
             tests += oracle.missing_test(frame[name].to_list())
         return tests
 
-    @pytest.mark.parametrize("missing", ["own_test", "false"])
+    @pytest.mark.parametrize("missing", ["own_test", "fails"])
     @pytest.mark.parametrize("nominal", ["one_vs_rest", "subsets"])
     @pytest.mark.parametrize("part", range(3))
     def test_every_kind_of_column(self, mixed, nominal, missing, part, errors):

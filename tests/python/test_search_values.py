@@ -106,7 +106,7 @@ class TestMissing:
         result = train(table, max_depth=1)
         assert result.tree.to_text() == "x is missing: 1 (2)\nx is known: 0 (5)"
         assert result.tree.predict({"x": [None, 3.0, float("nan")]}).to_list() == [1, 0, 1]
-        without = train(table, max_depth=1, binarizer=Binarizer(missing="false"))
+        without = train(table, max_depth=1, binarizer=Binarizer(missing="fails"))
         assert "x is missing" not in without.tests
         assert without.objective == 1
 

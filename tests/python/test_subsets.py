@@ -98,7 +98,7 @@ class TestParameters:
     )
     def test_wrong_type(self, kind, parameters):
         (name,) = parameters
-        with pytest.raises(TypeError, match=f"argument '{name}'"):
+        with pytest.raises(TypeError, match=f"(`{name}` must be|unexpected keyword argument '{name}')"):
             kind(**parameters)
         with pytest.raises(TypeError, match="positional"):
             kind("gini")

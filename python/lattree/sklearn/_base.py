@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
 from lattree._frames import is_pandas
-from lattree.sklearn._nodes import importances, paths
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")
@@ -201,7 +200,7 @@ class TreeEstimator(SearchEstimator):
 
         ndarray of float64, shape (n_features_in_,); all 0 where no test does.
         """
-        return importances(self.tree_)
+        return self.tree_.feature_importances()
 
     def apply(self, X: Any) -> npt.NDArray[np.int64]:
         """Return the leaf that each row ends in.
@@ -217,7 +216,7 @@ class TreeEstimator(SearchEstimator):
             heavier branch counts.
         """
         rows = self._rows(X)
-        return self.tree_.apply(rows).astype(np.int64)
+        return np.asarray(self.tree_.apply(rows), dtype=np.int64)
 
     def decision_path(self, X: Any) -> csr_matrix:
         """Return the nodes that each row comes through on the way to its leaf.
@@ -231,7 +230,9 @@ class TreeEstimator(SearchEstimator):
         csr_matrix of shape (n_samples, n_nodes)
             1 where a row comes through a node (in preorder), else 0.
         """
-        return paths(self.tree_)[self.apply(X)]
+        starts, nodes = self.tree_.decision_path(self._rows(X))
+        shape = (len(starts) - 1, self.tree_.n_nodes + self.tree_.n_leaves)
+        return csr_matrix((np.ones(len(nodes), dtype=np.int64), nodes, starts), shape=shape)
 
     def get_depth(self) -> int:
         """Return the number of tests on the longest way to a leaf."""
@@ -263,23 +264,23 @@ def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:
     """
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "O":
-        kinds = set(map(type, y.tolist()))
+    given: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    if given.dtype.kind == "O":
+        kinds = set(map(type, given.tolist()))
         if all(issubclass(kind, str) for kind in kinds):
-            return y  # text is always a class; scikit-learn's look at it would sort it
-        if type(None) in kinds or any(label != label for label in y.tolist() if isinstance(label, float)):
+            return given  # text is always a class; scikit-learn's look at it would sort it
+        if type(None) in kinds or any(label != label for label in given.tolist() if isinstance(label, float)):
             raise ValueError("Input y contains NaN or None: every row needs a label")
         for of_numpy, accepted in (("bool", (bool, np.bool_)), ("int64", Integral), ("float64", Real)):
             if all(issubclass(kind, accepted) for kind in kinds):
-                y = y.astype(of_numpy)
+                given = given.astype(of_numpy)
                 break
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"Unknown label type: y holds {names}; labels are text, booleans or whole numbers")
-    if y.dtype.kind != "U":
-        check_classification_targets(y)
-    return y
+    if given.dtype.kind != "U":
+        check_classification_targets(given)
+    return given
 
 
 def _has_text(X: Any) -> bool:

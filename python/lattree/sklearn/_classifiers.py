@@ -81,7 +81,7 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             In the order of ``classes_``.
         """
         rows = self._rows(X)
-        return self.tree_.predict_proba(rows)
+        return np.asarray(self.tree_.predict_proba(rows), dtype=np.float64)
 
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
         """Return the natural logarithm of :meth:`predict_proba`; minus infinity for 0.
