@@ -263,23 +263,23 @@ def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:
     """
     if y is None:
         raise ValueError(f"{type(estimator).__name__} requires y to be passed, but the target y is None")
-    y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "O":
-        kinds = set(map(type, y.tolist()))
+    given: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    if given.dtype.kind == "O":
+        kinds = set(map(type, given.tolist()))
         if all(issubclass(kind, str) for kind in kinds):
-            return y  # text is always a class; scikit-learn's look at it would sort it
-        if type(None) in kinds or any(label != label for label in y.tolist() if isinstance(label, float)):
+            return given  # text is always a class; scikit-learn's look at it would sort it
+        if type(None) in kinds or any(label != label for label in given.tolist() if isinstance(label, float)):
             raise ValueError("Input y contains NaN or None: every row needs a label")
         for of_numpy, accepted in (("bool", (bool, np.bool_)), ("int64", Integral), ("float64", Real)):
             if all(issubclass(kind, accepted) for kind in kinds):
-                y = y.astype(of_numpy)
+                given = given.astype(of_numpy)
                 break
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"Unknown label type: y holds {names}; labels are text, booleans or whole numbers")
-    if y.dtype.kind != "U":
-        check_classification_targets(y)
-    return y
+    if given.dtype.kind != "U":
+        check_classification_targets(given)
+    return given
 
 
 def _has_text(X: Any) -> bool:
