@@ -163,7 +163,7 @@ def encode_arrays(
 
 
 @typed
-def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unseen: str = "majority") -> Encoded:
+def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unseen: str) -> Encoded:
     """Encode the features that a tree asks about; the target and all other columns are ignored.
 
     Parameters
