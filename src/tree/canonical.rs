@@ -305,7 +305,7 @@ mod tests {
             .map(|missing| {
                 let column = |feature: &Feature| match &feature.kind {
                     Kind::Continuous(Number::Float) => Column::Floats(vec![if missing { f64::NAN } else { 0.5 }]),
-                    Kind::Continuous(_) => Column::Integers { values: vec![3], missing: missing.then(|| vec![1]) },
+                    Kind::Continuous(_) => Column::Integers { values: vec![3], missing: missing.then(|| vec![true]) },
                     _ => Column::Levels {
                         codes: vec![if missing { MISSING } else { feature.kind.levels().len() as u32 }],
                         unseen: vec!["unseen".into()],
