@@ -118,10 +118,16 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 ///     The part of the mass of the root, from 0 to 1.
 /// errors : float
 ///     Training mass of other classes than the one predicted; 0 where a number is predicted.
-#[pyclass(frozen, module = "lattree", name = "Node")]
+#[pyclass(frozen, eq, module = "lattree", name = "Node")]
 pub struct PyNode {
     tree: Py<PyTree>,
     index: u32,
+}
+
+impl PartialEq for PyNode {
+    fn eq(&self, other: &Self) -> bool {
+        self.index == other.index && (self.tree.as_ptr() == other.tree.as_ptr() || self.inner() == other.inner())
+    }
 }
 
 impl PyNode {
@@ -174,7 +180,7 @@ impl PyNode {
     }
     #[getter]
     fn children(&self, py: Python<'_>) -> Vec<Self> {
-        let children = self.split().map_or(&[][..], |split| &split.children);
+        let children = self.split().map_or(&[][..], |split| &split.children[..]);
         children.iter().map(|&child| self.at(py, child)).collect()
     }
     #[getter]
@@ -211,12 +217,6 @@ impl PyNode {
     }
     fn __repr__(&self) -> String {
         format!("<Node {}: {}>", self.index, self.inner().words_at(self.index))
-    }
-    fn __eq__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-        let Ok(other) = other.cast::<PyNode>() else { return Ok(py.NotImplemented()) };
-        let other = other.get();
-        let equal = self.index == other.index && (self.tree.is(&other.tree) || self.inner() == other.inner());
-        Ok(equal.into_pyobject(py)?.to_owned().into_any().unbind())
     }
     fn __hash__(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
