@@ -3,7 +3,8 @@
     python benches/peers/raw_tables.py [--data DIR] [--sets NAME ...] [--depth 3] [--limit 600]
 
 DIR, or the environment variable LATTREE_DATA, holds ``uci/``: a CSV file per table, with a JSON file beside it. Nothing
-is said of engine, tests or threads: what is run is ``OptimalTreeSearch(max_depth=..., rank="objective", time_limit=...)``.
+is said of engine, tests or threads: what is run is
+``OptimalTreeSearch(max_depth=..., rank="objective", time_limit=...)``.
 
 A line says how the search ended, the errors of the tree, counted by predicting the table, and the bound on them;
 whether all thresholds were offered, and to which engine; seconds, of making a ``Dataset`` of the frame and of all, and
