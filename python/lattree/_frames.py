@@ -231,10 +231,10 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
     DataError
         `X` is not two-dimensional, its rows differ in length, or there are more or fewer names than columns.
     """
+    if is_sparse(X):  # one kind of which is also a mapping
+        raise TypeError(f"X is {_sparse(X)}")
     if isinstance(X, (pl.DataFrame, pl.LazyFrame, Mapping)) or hasattr(X, "__arrow_c_stream__"):
         raise TypeError(f"X is a {type(X).__name__}, which has column names of its own; use Dataset(table, target)")
-    if is_sparse(X):
-        raise TypeError(f"X is {_sparse(X)}")
     array, columns = None, []
     if isinstance(X, (list, tuple)) and not any(isinstance(row, np.ndarray) for row in X[:1]):
         columns = _transposed(X)

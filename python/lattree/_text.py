@@ -25,6 +25,7 @@ _INTEGERS = ("Int8", "Int16", "Int32", "Int64", "Int128", "UInt8", "UInt16", "UI
 _NUMBERS = (*_INTEGERS, "Float16", "Float32", "Float64", "Decimal")
 _TIMES_OF_DAY = ("%H:%M:%S", "%H:%M:%S%.f", "%H:%M")
 _DATETIME_TEXT = "%Y-%m-%d %H:%M:%S%.f"  # as many decimals as needed, whatever the time unit
+_TRUTHS = ("true", "false")
 _BOOLEANS = {"true": "true", "false": "false", "1": "true", "0": "false", "1.0": "true", "0.0": "false"}
 _WHOLE = 2.0**53  # every float below is exact as an integer
 _MOST_SHAPES = 100
@@ -141,6 +142,8 @@ def _level_of_time(text: str, name: str) -> str | None:
 def cells_like(column: pl.Series, feature: Feature, decimal: str = ".") -> pl.Series:
     """Return cells of text as the numbers, dates or times that a feature has; as they are where it has levels.
 
+    Booleans are the numbers 1 and 0.
+
     Raises
     ------
     DataError
@@ -153,9 +156,12 @@ def cells_like(column: pl.Series, feature: Feature, decimal: str = ".") -> pl.Se
         return _strict(column, _times_of_day(column), "a time of day such as 08:30:00")
     if name == "Duration":
         return _strict(column, pl.Series([None] * len(column), dtype=pl.Float64), "a length of time, which no text is")
+    first = column.drop_nulls().head(1)
+    if feature.number in ("float", "integer") and len(first) and first[0].lower() in _TRUTHS:
+        return _strict(column, parse_booleans(column), "true or false, as in the rows before").cast(pl.UInt8)
     if feature.number == "float":
-        floats: pl.Series = _strict(column, parse_numbers(column, decimal), "a number").cast(pl.Float64)
-        return floats
+        numbers: pl.Series = _strict(column, parse_numbers(column, decimal), "a number").cast(pl.Float64)
+        return numbers
     if feature.number == "integer":
         return _whole(column, decimal)
     unit: Any = feature.number.removeprefix("datetime_") if feature.number != "date" else "us"
@@ -207,7 +213,7 @@ def infer(column: pl.Series, decimal: str = ".") -> pl.Series:
 def infer_all(column: pl.Series, decimal: str = ".") -> pl.Series:
     """Return a column of text as :func:`infer` does, and booleans: as a reader that knows nothing of its file."""
     first = column.drop_nulls().head(1)
-    if len(first) and first[0].lower() in ("true", "false"):
+    if len(first) and first[0].lower() in _TRUTHS:
         values = parse_booleans(column)
         return values if values.null_count() == column.null_count() else column
     return infer(column, decimal)
