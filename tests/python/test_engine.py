@@ -406,4 +406,4 @@ class TestReports:
         tree = continuous(Dataset.from_arrays(X, y), max_depth=2).tree
         same = type(tree).from_json(tree.to_json())
         assert same == tree
-        assert (same.predict(X).to_numpy() == y).all()
+        assert (same.predict(X) == y).all()
