@@ -19,7 +19,6 @@ pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
 #[cfg(feature = "python")]
 pub(crate) use listing::{list_tests, passes};
-#[cfg(feature = "python")]
 pub(crate) use notation::Notation;
 pub use ranked::RankedTable;
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
