@@ -270,7 +270,7 @@ class TestShown:
 
 
 class TestThinned:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def fine(self):
         """Three columns of 700 values: more thresholds than `max_tests`."""
         rng = np.random.default_rng(3)
