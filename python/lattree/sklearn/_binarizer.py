@@ -108,7 +108,7 @@ class Binarizer(TransformerMixin, TableEstimator):  # type: ignore[misc]
             max_tests=self.max_tests,
             max_thresholds=self.max_thresholds,
             nominal=self.nominal,  # type: ignore[arg-type]
-            missing="false" if self.missing == "fails" else "own_test",
+            missing=self.missing,  # type: ignore[arg-type]
         )
         y = labels(y, self) if self.thresholds == "mdlp" else None
         self._offered: _OfferedTests = binarizer._offered(dataset(table, y))
