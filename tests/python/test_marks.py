@@ -170,9 +170,9 @@ class TestMarksInFrames:
     def test_in_a_forked_child(self):
         pl.DataFrame({"x": np.arange(100_000) % 7}).sort("x").group_by("x").len()  # polars has its threads
         like = Dataset({"i": ["1", "NA", "3"], "b": [True, False, True]})
-        assert "'i': 'integer'" in forked(lambda: kinds(Dataset({"i": ["1", "NA", "3"] * 1000})))
+        assert forked(lambda: kinds(Dataset({"i": ["1", "NA", "3"] * 1000}))) == {"i": "integer"}
         second = {"i": ["7", "NA"] * 1000, "b": ["True", "0"] * 1000}
-        assert "(7, True)" in forked(lambda: str(Dataset(second, like=like).to_polars().rows()[:2]))
+        assert forked(lambda: Dataset(second, like=like).to_polars().rows()[:2]) == [(7, True), (None, False)]
 
 
 class TestTextFiles:
