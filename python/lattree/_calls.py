@@ -57,12 +57,14 @@ def explain(owner: Any) -> None:
         member = vars(owner)[name]
         if isinstance(member, (type, ModuleType)):
             explain(member)
-        elif isinstance(member, staticmethod):
-            call = _explained(getattr(owner, name))
-            call.__module__, call.__qualname__ = owner.__module__, f"{owner.__qualname__}.{name}"
-            setattr(owner, name, staticmethod(call))
         elif inspect.isroutine(member):
-            setattr(owner, name, _explained(member))
+            call = _explained(getattr(owner, name))
+            # Where it is found again, for pickle.
+            if isinstance(owner, ModuleType):
+                call.__module__, call.__qualname__ = owner.__name__, name
+            else:
+                call.__module__, call.__qualname__ = owner.__module__, f"{owner.__qualname__}.{name}"
+            setattr(owner, name, staticmethod(call) if isinstance(member, staticmethod) else call)
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
