@@ -230,7 +230,7 @@ fn fault_s_thresholds_are_the_shortest_decimals() {
         (-1, 2, 0),
         (1_234, 2_567, 2_000),
         (i64::MAX - 1, i64::MAX, i64::MAX - 1),
-        (i64::MIN, i64::MAX, 0),
+        (i64::MIN, i64::MAX, -1),
         ((1 << 53) + 1, (1 << 53) + 3, (1 << 53) + 2),
     ] {
         assert_eq!(integers(Number::Integer, "Int64", &[below, above]), [t], "between {below} and {above}");

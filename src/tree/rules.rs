@@ -220,8 +220,8 @@ mod tests {
         assert_eq!(words(&sample::iris_leaf()), ["always: Iris-setosa (150/100)"]);
         let thirds = sample::class_leaf(0, [1.0 / 3.0, 2.0 / 3.0, 0.0]);
         let leaf = Tree::new(sample::schema(), sample::DEFAULT, vec![thirds]).unwrap();
-        assert_eq!(words(&leaf), ["always: Iris-setosa (1/0.666667)"]);
-        assert_eq!(leaf.to_text(None), "Iris-setosa (1/0.666667)");
+        assert_eq!(words(&leaf), ["always: Iris-setosa (1/0.66667)"]);
+        assert_eq!(leaf.to_text(None), "Iris-setosa (1/0.66667)");
     }
 
     /// The first test's second branch leads to the second test, and so on.

@@ -96,7 +96,7 @@ class TestParameters:
     def test_defaults_of_the_signature_are_those_in_use(self):
         made = GreedyTreeSearch()
         parameters = inspect.signature(GreedyTreeSearch).parameters
-        assert len(parameters) == 15
+        assert len(parameters) == 16
         for name, parameter in parameters.items():
             assert parameter.kind is parameter.KEYWORD_ONLY
             assert getattr(made, name) == parameter.default, name
@@ -108,6 +108,7 @@ class TestParameters:
             "min_cases": 5,
             "min_branch": 3,
             "min_leaf": 2,
+            "min_leaf_mass": 0.0,
             "max_depth": 7,
             "min_gain": 0.125,
             "max_leaves": 9,

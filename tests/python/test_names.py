@@ -90,7 +90,7 @@ def test_fault_w_a_wrong_type_names_the_parameter(kind, value):
     flags = {"ordered", "white_box"}
     for name in keywords_of(kind):
         if (name in numbers and not (name in reals and value == 2.5)) or (
-            name in words | flags and not isinstance(value, (str, bool))
+            name in words | flags and not isinstance(value, (str, bool, np.bool_))
         ):
             with pytest.raises(TypeError, match=f"^`{name}` must be .*, got "):
                 kind(**{name: value})
@@ -181,9 +181,9 @@ def test_fault_w_choices_of_one_value_read_well():
         lattree.OptimalTreeSearch(objective="gini")
 
 
-@pytest.mark.parametrize("rows", [slice(0, 3), 2, [[0, 1], [1, 2]]], ids=str)
+@pytest.mark.parametrize("rows", [2, [[0, 1], [1, 2]]], ids=str)
 def test_fault_w_take_of_what_is_no_list_of_rows(rows):
-    with pytest.raises(TypeError, match="`rows` must be a sequence of whole numbers; for a slice"):
+    with pytest.raises(TypeError, match="`rows` must be a sequence of whole numbers or a slice, got "):
         DATA.take(rows)
 
 
@@ -226,8 +226,8 @@ def test_fault_w_lists_in_cells_are_not_unpacked(column):
 
 def test_fault_u_rules_and_text_show_masses_alike():
     rules = [str(rule) for rule in TREE.rules()]
-    assert rules == ["if x <= 2.5: a (2)", "if x > 2.5 or missing: b (2)"]
-    assert str(TREE) == "x <= 2.5: a (2)\nx > 2.5 or missing: b (2)"
+    assert rules == ["if x <= 2 or missing: a (2)", "if x > 2: b (2)"]
+    assert str(TREE) == "x <= 2 or missing: a (2)\nx > 2: b (2)"
     leaf = lattree.OptimalTreeSearch(max_depth=0).run(DATA).tree
     assert (str(leaf), str(leaf.rules()[0])) == ("a (4/2)", "always: a (4/2)")
 

@@ -66,7 +66,7 @@ def test_at_most_eight_lines_for_a_frame(make):
     labels = ["no", "yes", "yes"] * 5
     model = OptimalTreeClassifier(max_depth=2).fit(table, labels)
     assert model.score(table, labels) == 1.0
-    assert model.tree_.to_text() == "age <= 36: no (5)\nage > 36 or missing: yes (10)"
+    assert model.tree_.to_text() == "age <= 40: no (5)\nage > 40 or missing: yes (10)"
     assert model.predict(table).tolist() == labels
 
 
@@ -74,7 +74,7 @@ def test_at_most_eight_lines_for_an_array():
     X = np.array([[22.0, 1.0], [np.nan, 2.0], [50.0, np.nan]] * 5)
     model = OptimalTreeClassifier(max_depth=2).fit(X, [0, 1, 1] * 5)
     assert model.predict(X).tolist() == [0, 1, 1] * 5
-    assert [rule.conditions for rule in model.tree_.rules()] == [["x0 <= 36"], ["x0 > 36 or missing"]]
+    assert [list(map(str, rule.conditions)) for rule in model.tree_.rules()] == [["x0 <= 40"], ["x0 > 40 or missing"]]
 
 
 def test_infinity_is_a_number_in_arrays_and_frames():
@@ -251,7 +251,7 @@ def test_a_limit_that_strikes_warns_and_says_the_gap():
     model = OptimalTreeClassifier(max_depth=5, node_limit=100)
     with pytest.warns(ConvergenceWarning, match=r"node_limit at an objective of .* a gap of \d+\.\d%") as caught:
         model.fit(X, y)
-    assert caught[0].filename == __file__
+    assert [warned.filename for warned in caught if warned.category is ConvergenceWarning] == [__file__]
     assert model.status_ == "node_limit"
     assert 0 < model.gap_ <= 1
     assert model.lower_bound_ <= model.objective_

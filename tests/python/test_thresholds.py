@@ -222,7 +222,7 @@ def test_fault_s_digits_of_the_dtype(dtype):
         texts = [str(condition).split(" ")[2] for rule in tree.rules() for condition in rule.conditions]
         assert texts
         assert max(map(len, texts)) <= len("0.9995")
-        assert (tree.predict(X).to_numpy() == tree.predict(X.astype(np.float64)).to_numpy()).all()
+        assert (tree.predict(X) == tree.predict(X.astype(np.float64))).all()
 
 
 def test_fault_s_masses_of_a_leaf_have_one_precision():

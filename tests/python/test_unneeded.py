@@ -74,7 +74,7 @@ def unneeded_everywhere(table, name, tree):
     assert Dataset(table, "y", like=made, drop=[name]).n_rows == 4
     assert list(np.asarray(tree.predict(table))) == Y
     assert tree.predict_proba(table).shape == (4, 2)
-    assert list(tree.apply(table)) == [1, 1, 2, 2]
+    assert list(np.asarray(tree.apply(table))) == [1, 1, 2, 2]
     leaf = GreedyTreeSearch(max_depth=0).run(made).tree
     assert len(leaf.predict(table)) == 4
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
 from lattree._frames import is_pandas
@@ -278,6 +278,8 @@ def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"Unknown label type: y holds {names}; labels are text, booleans or whole numbers")
+    if given.dtype.kind == "f":
+        assert_all_finite(given, input_name="y")
     if given.dtype.kind != "U":
         check_classification_targets(given)
     return given
