@@ -417,8 +417,12 @@ city is any other
         let costs = vec![vec![0.0, 1.0, 2.5], vec![3.0, 0.0, 1.0], vec![1.0, 1.0, 0.0]];
         let tree = plain.clone().with_costs(&costs).unwrap();
         assert_round_trip(&tree);
-        assert_ne!(tree, plain);
         assert_eq!(tree, plain.clone().with_costs(&costs).unwrap());
+        // They decide where rows end in several leaves.
+        assert_eq!(tree, plain);
+        let policies = Policies { missing: MissingPolicy::Fractional, ..plain.policies() };
+        let mixing = Tree::new(plain.schema().clone(), policies, plain.nodes().to_vec()).unwrap();
+        assert_ne!(mixing.clone().with_costs(&costs).unwrap(), mixing);
         let text = tree.to_json();
         assert!(
             text.contains("\"version\":2")
