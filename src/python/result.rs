@@ -200,7 +200,8 @@ impl PyOptimalResult {
              which may take much longer, use binarizer=Binarizer(thresholds=\"exact\")"
         );
         let text = CString::new(text).expect("no zero byte in it");
-        PyErr::warn(py, py.get_type::<PyUserWarning>().as_any(), &text, 1)
+        // The caller of the caller: `lattree._calls` is between.
+        PyErr::warn(py, py.get_type::<PyUserWarning>().as_any(), &text, 2)
     }
 }
 
