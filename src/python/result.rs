@@ -200,7 +200,7 @@ impl PyOptimalResult {
              which may take much longer, use binarizer=Binarizer(thresholds=\"exact\")"
         );
         let text = CString::new(text).expect("no zero byte in it");
-        // Level 1 is the wrapper of `_calls.py`.
+        // The caller of the caller: `lattree._calls` is between.
         PyErr::warn(py, py.get_type::<PyUserWarning>().as_any(), &text, 2)
     }
 }

@@ -43,7 +43,14 @@ def noise():
 def long():
     """Greedy growth takes a second or more."""
     rng = np.random.default_rng(1)
-    return Dataset.from_arrays(rng.normal(size=(150_000, 10)), rng.integers(0, 3, 150_000))
+    return Dataset.from_arrays(rng.normal(size=(60_000, 10)), rng.integers(0, 3, 60_000))
+
+
+@pytest.fixture(scope="module")
+def fine():
+    """Three columns of 700 values: more thresholds than `max_tests`."""
+    rng = np.random.default_rng(3)
+    return Dataset.from_arrays(rng.normal(size=(700, 3)), rng.integers(0, 2, 700))
 
 
 def optimal(noise, long, **keywords):
@@ -252,7 +259,7 @@ class TestShown:
 
     def test_reports_of_greedy_growth(self, long):
         reports = []
-        result = GreedyTreeSearch().run(long, progress=reports.append)
+        result = GreedyTreeSearch(max_depth=10).run(long, progress=reports.append)
         nodes = [report.nodes for report in reports]
         assert nodes == sorted(nodes)
         assert 0 < nodes[-1] < result.tree.n_nodes + result.tree.n_leaves
@@ -270,12 +277,6 @@ class TestShown:
 
 
 class TestThinned:
-    @pytest.fixture
-    def fine(self):
-        """Three columns of 700 values: more thresholds than `max_tests`."""
-        rng = np.random.default_rng(3)
-        return Dataset.from_arrays(rng.normal(size=(700, 3)), rng.integers(0, 2, 700))
-
     def test_told_with_what_to_do(self, fine):
         text = r"thinned out to \d+ tests, .*binarizer=Binarizer\(thresholds=\"exact\"\)"
         with pytest.warns(UserWarning, match=text) as told:
