@@ -50,7 +50,7 @@ class Binarizer(TransformerMixin, TableEstimator):  # type: ignore[misc]
     >>> import polars as pl
     >>> X = pl.DataFrame({"age": [22, 35, None], "city": ["Bern", "Basel", "Bern"]})
     >>> Binarizer().set_output(transform="polars").fit_transform(X).columns
-    ['age <= 28', 'age is missing', 'city is Basel']
+    ['age <= 30', 'age is missing', 'city is Basel']
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
