@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
@@ -278,6 +279,8 @@ def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"Unknown label type: y holds {names}; labels are text, booleans or whole numbers")
+    if given.dtype.kind == "f":
+        assert_all_finite(given, input_name="y")
     if given.dtype.kind != "U":
         check_classification_targets(given)
     return given
