@@ -59,7 +59,8 @@ def test_pipelines_and_column_transformers(model, visits):
     pipeline = Pipeline([("columns", columns), ("tree", clone(model))]).fit(X, y)
     assert pipeline.score(X, y) > 0.85
     names = columns.fit(X).get_feature_names_out().tolist()
-    assert names == ["numbers__age", "numbers__dose", *(f"tests__city is {level}" for level in ("Basel", "Bern", "missing"))]
+    cities = [f"tests__city is {city}" for city in ("Basel", "Bern", "missing")]
+    assert names == ["numbers__age", "numbers__dose", *cities]
     passed = ColumnTransformer([("rest", "passthrough", ["city", "age"])])  # an array of objects
     assert make_pipeline(passed, clone(model)).fit(X, y).score(X, y) > 0.85
     selected = make_pipeline(BackwardEliminationSelector(random_state=0), clone(model)).fit(X, y)

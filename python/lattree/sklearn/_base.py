@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets

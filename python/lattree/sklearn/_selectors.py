@@ -229,7 +229,7 @@ class BackwardEliminationSelector(SubsetSelector):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(as_frame=True, return_X_y=True)
-    >>> list(BackwardEliminationSelector(random_state=1).fit(X, y).selected_features_)
+    >>> list(BackwardEliminationSelector(min_cases=10, random_state=0).fit(X, y).selected_features_)
     ['petal width (cm)']
     """
 
