@@ -1,6 +1,6 @@
 //! The constants of thresholds in other words than the library's: by exact rationals, and all decimals tried.
 
-use lattree::data::Value;
+use lattree::data::{Kind, Number, Value};
 use lattree::tree::Threshold;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -86,14 +86,24 @@ pub fn single_between(below: f32, above: f32) -> f64 {
     between(&format!("{below:e}"), &format!("{above:e}"))
 }
 
-pub fn integer_between(below: i64, above: i64) -> i64 {
+/// Of integers, dates, or times without a zone.
+pub fn integer_between(number: Number, below: i64, above: i64) -> i64 {
     let rational = |x: i64| BigRational::from(BigInt::from(x));
-    let whole = Half::of(&rational(below), &rational(above)).whole();
-    whole.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))
+    let half = Half::of(&rational(below), &rational(above));
+    let of_unit = |unit: i64| half.nearest(&rational(unit), |_| true);
+    let t = match (number, number.per_second()) {
+        (_, Some(second)) => {
+            let parts = (1..=9).map(|digits| second / 10i64.pow(digits)).filter(|&part| part > 0);
+            [86_400, 3_600, 60, 1].into_iter().map(|seconds| seconds * second).chain(parts).find_map(of_unit)
+        }
+        (Number::Date, None) => of_unit(1),
+        (_, None) => half.whole(),
+    };
+    t.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))
 }
 
 /// The constant between two values of a column, all of whose values are given, ascending; `None` before missing ones.
-pub fn threshold(below: Value, above: Value, column: &[Value]) -> Option<Threshold> {
+pub fn threshold(kind: &Kind, below: Value, above: Value, column: &[Value]) -> Option<Threshold> {
     // The values next to the middle.
     let around = |up_to_middle: &dyn Fn(&Value) -> bool| {
         let place = column.iter().rposition(up_to_middle).expect("the value below");
@@ -109,8 +119,10 @@ pub fn threshold(below: Value, above: Value, column: &[Value]) -> Option<Thresho
         }
         (Value::Integer(a), Value::Integer(b)) => {
             let middle = (i128::from(a) + i128::from(b)).div_euclid(2) as i64;
-            match around(&|value| matches!(value, Value::Integer(x) if *x <= middle)) {
-                (Value::Integer(a), Value::Integer(b)) => Some(Threshold::Integer(integer_between(a, b))),
+            match (kind, around(&|value| matches!(value, Value::Integer(x) if *x <= middle))) {
+                (Kind::Continuous(number), (Value::Integer(a), Value::Integer(b))) => {
+                    Some(Threshold::Integer(integer_between(*number, a, b)))
+                }
                 other => panic!("{other:?} are not two values of one column"),
             }
         }
