@@ -15,9 +15,10 @@ use lattree::data::dataset::MISSING;
 use lattree::data::{
     Binarizer, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Thresholds,
 };
-use lattree::optimal::{Board, Engine, Outcome, Params, search};
+use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -88,7 +89,7 @@ fn bits(text: &str) -> Dataset {
 
 fn run(data: &Dataset, max_depth: u32, engine: Engine) -> Outcome {
     let binarizer = Binarizer { thresholds: Thresholds::All, ..Binarizer::default() };
-    let params = Params { max_depth, binarizer, engine, threads: Some(1), ..Params::default() };
+    let params = Params { max_depth, binarizer, engine, threads: Some(1), rank: Rank::Objective, ..Params::default() };
     let params = params.checked().expect("good parameters");
     search(data, &params, &params.budget(), &Board::new()).expect("a good table")
 }

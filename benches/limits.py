@@ -31,11 +31,11 @@ def main() -> None:
         for thresholds in ("auto", "all"):
             for depth in (4, 20):
                 binarizer = Binarizer(thresholds=thresholds)
-                limited = OptimalTreeSearch(max_depth=depth, time_limit=1.0, binarizer=binarizer)
+                limited = OptimalTreeSearch(max_depth=depth, rank="objective", time_limit=1.0, binarizer=binarizer)
                 start = time.perf_counter()
                 result = limited.run(data)
                 late = time.perf_counter() - start - 1.0
-                free = OptimalTreeSearch(max_depth=depth, binarizer=binarizer)
+                free = OptimalTreeSearch(max_depth=depth, rank="objective", binarizer=binarizer)
                 sent = time.perf_counter() + 0.7
                 timer = threading.Timer(0.7, _thread.interrupt_main)
                 timer.start()

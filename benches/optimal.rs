@@ -13,9 +13,10 @@ use lattree::data::{
     Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
     Thresholds,
 };
-use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Switches, measure_parts, search};
+use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Rank, Switches, measure_parts, search};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -57,7 +58,8 @@ fn sets() -> [(&'static str, Dataset); 3] {
 
 fn run(data: &Dataset, max_depth: u32, switches: Switches) -> Outcome {
     let binarizer = Binarizer { max_tests: 64, ..Binarizer::default() };
-    let params = Params { max_depth, binarizer, threads: Some(1), switches, ..Params::default() };
+    let params =
+        Params { max_depth, binarizer, threads: Some(1), switches, rank: Rank::Objective, ..Params::default() };
     let params = params.checked().expect("good parameters");
     search(data, &params, &params.budget(), &Board::new()).expect("a good table")
 }
@@ -82,7 +84,8 @@ fn parts(c: &mut Criterion) {
     for (name, data) in sets() {
         let mut group = c.benchmark_group(format!("optimal/parts_{name}"));
         let binarizer = Binarizer { max_tests: 64, ..Binarizer::default() };
-        let params = Params { binarizer, ..Params::default() }.checked().expect("good parameters");
+        let params =
+            Params { binarizer, rank: Rank::Objective, ..Params::default() }.checked().expect("good parameters");
         let mut measure = |part: &'static str, act: &mut dyn FnMut() -> Result<(), Stop>| {
             group.bench_function(part, |b| b.iter(|| act().expect("no limit")));
         };

@@ -2,6 +2,7 @@
 
 import pickle
 import tempfile
+import warnings
 from math import comb
 from pathlib import Path
 
@@ -9,10 +10,12 @@ import numpy as np
 import polars as pl
 
 import lattree
+import lattree.sklearn
 from lattree import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
     Binarizer,
+    Condition,
     Dataset,
     DistinctCounts,
     DistinctTree,
@@ -22,6 +25,9 @@ from lattree import (
     Feature,
     GreedyResult,
     GreedyTreeSearch,
+    Interrupted,
+    Node,
+    NodeTest,
     OptimalResult,
     OptimalTreeSearch,
     Progress,
@@ -106,16 +112,34 @@ search.cancel()  # stops what this search runs in other threads: nothing here
 
 # All thresholds, however many: no bins. Where both engines offer the same tests, they prove the same tree.
 signals = Dataset.from_arrays(np.random.default_rng(0).normal(size=(800, 3)), np.arange(800) % 2)
-cut = OptimalTreeSearch(max_depth=1, engine="tests").run(signals)
+with warnings.catch_warnings(record=True) as told:
+    warnings.simplefilter("always")
+    cut = OptimalTreeSearch(max_depth=1, engine="tests").run(signals)
+assert "thresholds were thinned out" in str(told[0].message)
 whole = OptimalTreeSearch(max_depth=1, engine="continuous", binarizer=Binarizer(thresholds="exact")).run(signals)
 assert (cut.exact_thresholds, whole.exact_thresholds, len(whole.tests)) == (False, True, 3 * 799)
 assert whole.objective <= cut.objective
 
 # A limit is an outcome: the best tree so far, and a bound that holds.
 reports: list[Progress] = []
-hard = OptimalTreeSearch(max_depth=8, time_limit=0.4).run(datasets.load("ionosphere"), progress=reports.append)
+hard_table = datasets.load("ionosphere")
+exact = Binarizer(thresholds="exact")
+hard = OptimalTreeSearch(max_depth=8, time_limit=0.4, binarizer=exact).run(hard_table, progress=reports.append)
 assert (hard.status, 0 <= hard.lower_bound <= hard.objective) == ("time_limit", True)
 assert all(r.seconds > 0 and r.nodes >= 0 and 0 <= r.lower_bound <= (r.objective or 351) for r in reports)
+
+
+# Ctrl-C, which this callback plays, is a KeyboardInterrupt that has what was found.
+def stop(report: Progress) -> None:
+    """Raise what Ctrl-C raises."""
+    raise KeyboardInterrupt
+
+
+try:
+    found: OptimalResult = OptimalTreeSearch(max_depth=8, engine="continuous").run(hard_table, progress=stop)
+except Interrupted as stopped:
+    found = stopped.result
+assert (found.status, found.objective >= found.lower_bound) == ("interrupted", True)
 
 # A greedy search, every parameter spelled out: at each node the best split, and no way back.
 grower = GreedyTreeSearch(
@@ -184,12 +208,38 @@ tree: Tree = result.tree
 print(f"lattree {lattree.__version__} says:", tree.to_text(max_depth=5), sep="\n")
 assert (tree.depth, tree.n_nodes, tree.n_leaves, tree.features, tree.unseen) == (2, 2, 3, ["age", "city"], "missing")
 rule: Rule = tree.rules()[0]
-assert (rule.conditions, rule.prediction, rule.mass, rule.errors, rule.masses) == (["age <= 20"], False, 1, 0, [1, 0])
+assert (rule.leaf, rule.prediction, rule.n_rows, rule.mass, rule.errors, rule.masses) == (1, False, 1, 1, 0, [1, 0])
+condition: Condition = rule.conditions[0]
+assert (str(condition), condition.column, condition.operator, condition.threshold) == ("age <= 20", "age", "<=", 20)
+assert (condition.levels, condition.or_missing) == ([], False)
+node: Node = tree.root.children[1]
+assert (node.index, node.depth, node.is_leaf, node.parent == tree.root, node.tree == tree) == (2, 1, False, True, True)
+assert (str(node.condition), node.n_rows, node.mass, node.errors) == ("age > 20 or missing", 5, 8, 2)
+assert (node.prediction, node.masses, node.share) == (True, [2, 6], 8 / 9)
+test = node.test
+assert isinstance(test, NodeTest)
+assert (test.column, test.feature, test.kind, test.levels, test.threshold, test.missing) == (
+    ("city", 1, "is", ["Bern"], None, 1)
+)
+assert tree.nodes()[2] == node
+assert tree.to_frame()["n_rows"].to_list() == [step.n_rows for step in tree.nodes()]
+row = {"age": 40, "city": "Genf"}
+assert [step.index for step in tree.path(row)] == [0, 2, 4]
+print(tree.explain(row))
+assert tree.feature_importances(criterion="gini").sum() == 1
+assert [part.tolist() for part in tree.decision_path(data.take([0]))] == [[0, 3], [0, 2, 3]]
 assert tree.to_dot(max_depth=1).startswith("digraph")
 assert Tree.from_json(tree.to_json()) == pickle.loads(pickle.dumps(result)).tree == tree
 assert tree.predict(people).equals(people["buys"])
-assert (tree.predict_proba(data).argmax(axis=1) == people["buys"].to_numpy()).all()
-assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).tolist() == [1, 4]
+assert tree.predict_proba(data).columns == ["false", "true"]
+assert tree.apply({"age": [19, 40], "city": ["Bern", "Genf"]}).to_list() == [1, 4]
+
+# Which search? All see the same folds; scikit-learn's splitters do as well.
+depths = {f"depth {depth}": OptimalTreeSearch(max_depth=depth) for depth in range(3)}
+validated = experiments.cross_validate(depths, datasets.load("iris"), cv=5, groups=None, seed=0, progress=None)
+assert validated.filter("one_standard_error")["search"].item() == "depth 2"
+halves: list[tuple[range, range]] = [(range(0, 150, 2), range(1, 150, 2))]
+assert experiments.cross_validate(depths["depth 2"], datasets.load("iris"), cv=halves)["folds"].item() == 1
 
 # Ways to select features, compared on the same folds.
 selections = {"all": experiments.every_feature, "width": lambda building, search: ["petalwidth"]}
@@ -213,6 +263,15 @@ assert stable == experiments.stability([["petalwidth"]] * 10, compared.features)
 dealt: Triple = next(experiments.triples(datasets.load("iris"), k=5, repeats=2, search_fraction=0.25, seed=0))
 assert (len(dealt.building), len(dealt.search), len(dealt.test)) == (90, 30, 30)
 assert experiments.error_rate(GreedyTreeSearch().run(dealt.building).tree, dealt.search) < 0.2
+
+# Estimators for scikit-learn learn from tables as they are.
+iris = datasets.load("iris").to_polars()
+measures, species = iris.drop("class"), iris["class"].to_numpy()
+for model in (lattree.sklearn.OptimalTreeClassifier(max_depth=2), lattree.sklearn.GreedyTreeClassifier(max_depth=2)):
+    assert model.fit(measures, species).score(measures, species) == 0.96
+for selector in (lattree.sklearn.BackwardEliminationSelector(), lattree.sklearn.BestSubsetSelector()):
+    assert "petal" in selector.set_params(random_state=0).fit(measures, species).get_feature_names_out()[-1]
+assert lattree.sklearn.Binarizer(thresholds="mdlp").fit(measures, species).tests_[0].startswith("sepallength <= ")
 
 # Every error is a LattreeError and a ValueError, and says what is wrong.
 for kind, wrong in (

@@ -129,6 +129,7 @@ pub struct Budget {
     /// Bytes reserved.
     reserved: AtomicU64,
     nodes: AtomicU64,
+    grown: AtomicU64,
     cancelled: AtomicBool,
     listener: Option<Listener>,
     /// Once a worker had to stop, all do: work handed out before then must not start.
@@ -158,6 +159,7 @@ impl Budget {
             memory_limit: limits.memory.unwrap_or_else(Self::default_memory),
             reserved: AtomicU64::new(0),
             nodes: AtomicU64::new(0),
+            grown: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             listener: None,
             stopped: OnceLock::new(),
@@ -184,6 +186,16 @@ impl Budget {
     /// Search nodes visited so far.
     pub fn nodes(&self) -> u64 {
         self.nodes.load(Relaxed)
+    }
+
+    /// Nodes of greedy trees so far, for reports: there is no limit of them.
+    pub fn grown(&self) -> u64 {
+        self.grown.load(Relaxed)
+    }
+
+    /// Counts nodes of a greedy tree.
+    pub fn count_grown(&self, nodes: u64) {
+        self.grown.fetch_add(nodes, Relaxed);
     }
 
     /// Bytes allowed for live state and caches.

@@ -1,9 +1,11 @@
 //! Which trees an exact search may choose from, and what each limit implies for the others.
 //!
-//! `min_leaf` restricts *splits*: the single leaf is always admissible. A test that all cases of a node pass, or all
-//! fail, is no split.
+//! `min_leaf` and `min_leaf_mass` restrict *splits*: the single leaf is always admissible. A test that all cases of a node
+//! pass, or all fail, is no split.
 
+use crate::data::Dataset;
 use crate::error::{Error, Result};
+use crate::objective::Units;
 
 /// Limits on depth, internal nodes and cases per leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +14,10 @@ pub struct Constraints {
     pub max_depth: u32,
     /// The most internal nodes.
     pub max_nodes: u64,
-    /// The fewest cases (repetitions counted) in a branch of a split.
+    /// The least support of a branch of a split: cases (repetitions counted), or units of mass.
     pub min_leaf: u64,
+    /// Whether support is mass.
+    of_mass: bool,
 }
 
 impl Constraints {
@@ -30,8 +34,33 @@ impl Constraints {
         if min_leaf == 0 {
             return invalid("min_leaf", "at least 1", "0".into());
         }
-        Ok(Constraints { max_depth, max_nodes: max_nodes.unwrap_or(u64::MAX).min(full(max_depth)), min_leaf })
+        let max_nodes = max_nodes.unwrap_or(u64::MAX).min(full(max_depth));
+        Ok(Constraints { max_depth, max_nodes, min_leaf, of_mass: false })
     }
+
+    /// The same with support as mass, unless `min_leaf_mass` is 0.
+    pub fn with_mass(self, min_leaf_mass: f64, units: &Units) -> Self {
+        match min_leaf_mass {
+            0.0 => self,
+            mass => Constraints { min_leaf: units.at_least(mass), of_mass: true, ..self },
+        }
+    }
+
+    /// What a row adds to the support of a branch.
+    pub fn support(&self, data: &Dataset, units: &Units, row: usize) -> u64 {
+        if self.of_mass { units.mass(data, row) } else { data.count(row) }
+    }
+}
+
+/// Checks the least mass of a branch, which takes the place of the fewest cases.
+pub fn check_min_leaf_mass(min_leaf_mass: f64, counts_cases: bool) -> Result<()> {
+    let expected = match min_leaf_mass {
+        mass if !(mass.is_finite() && mass >= 0.0) => "finite and not negative",
+        mass if mass > 0.0 && counts_cases => "0 where cases are counted by `min_leaf`, `min_cases` or `min_branch`",
+        _ => return Ok(()),
+    };
+    let (name, got) = ("min_leaf_mass", min_leaf_mass.to_string());
+    Err(Error::InvalidParameter { name, expected: expected.into(), got })
 }
 
 /// The most internal nodes of a tree of this depth.

@@ -155,6 +155,12 @@ impl Units {
         data.count(row) * of_case
     }
 
+    /// The fewest units that are worth so much, and one at least. A part of 10^-12 may be missing: three times a weight of
+    /// 0.1 is 0.3 to who asks for it, whatever floats make of the product.
+    pub fn at_least(&self, value: f64) -> u64 {
+        ((value / self.resolution * (1.0 - 1e-12)).ceil() as u64).max(1)
+    }
+
     /// A cost in units as the number users see.
     pub fn value(&self, cost: u64) -> f64 {
         self.value_of(cost as f64)

@@ -23,9 +23,24 @@ pub fn resolve(asked: Option<usize>) -> usize {
         Some(asked) => asked.min(ANYWHERE.max(PER_CORE * available())),
         None => {
             let available = available();
-            let cap = std::env::var(VARIABLE).ok().and_then(|v| v.trim().parse::<usize>().ok()).filter(|&n| n > 0);
-            cap.map_or(available, |cap| available.min(cap))
+            // What it may not be, [`checked`] has refused.
+            cap().ok().flatten().map_or(available, |cap| available.min(cap))
         }
+    }
+}
+
+/// The cap of [`VARIABLE`]: none where it is not set, or empty.
+fn cap() -> Result<Option<usize>> {
+    let Some(value) = std::env::var_os(VARIABLE) else { return Ok(None) };
+    let text = value.to_string_lossy();
+    match (text.trim(), text.trim().parse::<usize>()) {
+        ("", _) => Ok(None),
+        (_, Ok(cap @ 1..)) => Ok(Some(cap)),
+        _ => Err(Error::InvalidParameter {
+            name: VARIABLE,
+            expected: "a whole number from 1 on, as the environment variable that caps threads".into(),
+            got: format!("{text:?}"),
+        }),
     }
 }
 
@@ -35,7 +50,7 @@ pub const PER_CORE: usize = 4;
 /// So many threads may be asked for on any machine.
 pub const ANYWHERE: usize = 16;
 
-/// Checks a number of threads asked for.
+/// Checks a number of threads asked for, or else the cap that the environment sets.
 pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
     match asked {
         Some(n) if !(1..=1024).contains(&n) => Err(Error::InvalidParameter {
@@ -43,6 +58,7 @@ pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
             expected: "from 1 to 1024, or None for all that the process may use".into(),
             got: n.to_string(),
         }),
+        None => cap().map(|_| None),
         _ => Ok(asked),
     }
 }

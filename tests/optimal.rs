@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use common::{LEVELS, Oracle, Random, cost_of, random_table, shape_of, value, variant};
+use common::{LEVELS, Oracle, Random, cost_of, for_seeds, random_numbers, random_table, shape_of, value, variant};
 use lattree::budget::{Limits, Status};
 use lattree::data::{Binarizer, BinaryTable, Column, Dataset, Nominal, OwnTests, Thresholds};
-use lattree::optimal::{Board, Outcome, Params, Rank, search};
+use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -31,6 +31,7 @@ fn random_params(random: &mut Random) -> Params {
             ..Binarizer::default()
         },
         threads: Some(1),
+        rank: Rank::Objective,
         ..Params::default()
     }
 }
@@ -90,7 +91,6 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         params.max_depth = params.max_depth.min(2); // the oracle tries all trees
     }
     let default = run(&data, &params);
-    check_fewest(&data, &params, &default, seed);
     let oracle = Oracle::new(&data, &default.tests.list(), default.resolution, params.min_leaf, params.node_penalty);
     let rows = oracle.rows();
     let costs = oracle.costs(&rows, params.max_depth);
@@ -104,7 +104,14 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         assert_eq!(outcome.lower_bound, least, "{}", say(what));
         assert_eq!(shape_of(&outcome.tree, &outcome.tests.list(), 0), shape, "{}", say(what));
     };
-    check(&default, "default");
+    check(&default, "canonical");
+    // By default the tree is the canonical one of the least node budget that allows the same cost.
+    let fewest = costs.iter().position(|&cost| cost == costs[nodes]).expect("it is among them");
+    let smallest = run(&data, &Params { rank: Rank::default(), ..params.clone() });
+    let shape_of_smallest = oracle.canonical(&rows, params.max_depth, fewest);
+    assert_eq!(smallest.status, Status::Optimal, "{}", say("smallest"));
+    assert_eq!([smallest.objective, smallest.lower_bound], [least; 2], "{}", say("smallest"));
+    assert_eq!(shape_of(&smallest.tree, &smallest.tests.list(), 0), shape_of_smallest, "{}", say("smallest"));
     assert_eq!(
         cost_of(&data, &default, params.node_penalty),
         least,
@@ -124,26 +131,6 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
         }
     }
     *solved.lock().expect("no panic").entry(default.tree.n_nodes() as u32).or_default() += 1;
-}
-
-/// With rank by nodes the tree is the canonical one of the least node budget that allows the same cost.
-fn check_fewest(data: &Dataset, params: &Params, default: &Outcome, seed: u64) {
-    let ranked = run(data, &Params { rank: Rank::ObjectiveThenNodes, ..params.clone() });
-    let within = |nodes: u64| run(data, &Params { max_nodes: Some(nodes), ..params.clone() });
-    if within(0).objective / default.resolution >= (1u64 << 53) as f64 {
-        return; // costs that differ by a unit are the same float
-    }
-    let mut fewest = default.clone();
-    while fewest.tree.n_nodes() > 0 {
-        let fewer = within(fewest.tree.n_nodes() as u64 - 1);
-        if fewer.objective > default.objective {
-            break;
-        }
-        fewest = fewer;
-    }
-    assert_eq!(ranked.objective, default.objective, "seed {seed}, {params:?}");
-    assert_eq!(ranked.tree.n_nodes(), fewest.tree.n_nodes(), "seed {seed}, {params:?}");
-    assert_eq!(ranked.tree, within(fewest.tree.n_nodes() as u64).tree, "seed {seed}, {params:?}\n{data:?}");
 }
 
 /// A table with other weights.
@@ -246,4 +233,39 @@ fn limits_leave_a_valid_tree_and_a_true_bound() {
     for status in ["optimal", "node_limit", "time_limit", "interrupted", "memory_limit"] {
         assert!(stopped.get(status).is_some_and(|&n| n > 20), "{status}: {stopped:?}");
     }
+}
+
+/// A table whose rows weigh, and one whose rows are counted: `min_leaf_mass` of the first is `min_leaf` of the second.
+#[test]
+fn mass_takes_the_place_of_cases() {
+    let bound = AtomicU64::new(0);
+    for_seeds(3_000, |seed| {
+        let mut random = Random::new(9_000_000 + seed);
+        let data = if random.chance(50) { random_table(&mut random) } else { random_numbers(&mut random) };
+        let unit = *random.pick(&[1.0, 0.1, 1.0 / 3.0, 2f64.powi(-40), 1e30]);
+        let masses: Vec<u64> = (0..data.n_rows()).map(|_| random.below(5)).collect();
+        if masses.iter().all(|&mass| mass == 0) {
+            return;
+        }
+        let again = |counts, weights| {
+            let columns = data.columns().iter().map(|column| Column::clone(column)).collect();
+            let target = data.target().clone();
+            Dataset::new(data.schema().clone(), columns, data.n_rows(), target, counts, weights).expect("a good table")
+        };
+        let weights = masses.iter().map(|&mass| mass as f64 * unit).collect();
+        let (counted, weighted) = (again(Some(masses), None), again(None, Some(weights)));
+        let min_leaf = 2 + random.below(6);
+        let engine = *random.pick(&[Engine::Auto, Engine::Tests, Engine::Continuous]);
+        let max_depth = 1 + random.below(3) as u32;
+        let params = Params { max_depth, engine, threads: Some(1), rank: Rank::Objective, ..Params::default() };
+        let of_cases = run(&counted, &Params { min_leaf, ..params.clone() });
+        let of_mass = run(&weighted, &Params { min_leaf_mass: min_leaf as f64 * unit, ..params.clone() });
+        let shape = |outcome: &Outcome| shape_of(&outcome.tree, &outcome.tests.list(), 0);
+        let free = run(&counted, &params);
+        bound.fetch_add(u64::from(shape(&free) != shape(&of_cases)), Relaxed);
+        assert_eq!(shape(&of_mass), shape(&of_cases), "seed {seed}, unit {unit}, {min_leaf}, {params:?}\n{data:?}");
+    });
+    assert!(bound.into_inner() > 100, "the limit decides in many of them");
+    let refused = Params { min_leaf: 2, min_leaf_mass: 1.0, rank: Rank::Objective, ..Params::default() }.checked();
+    assert!(refused.is_err_and(|error| error.to_string().contains("min_leaf_mass")));
 }

@@ -72,6 +72,7 @@ def prove(X: Floats, y: Labels, row: Optimum, family: str, limit: float | None, 
     search = lattree.OptimalTreeSearch(
         max_depth=row.depth,
         max_nodes=row.nodes,
+        rank="objective",
         binarizer=lattree.Binarizer(thresholds="all"),
         engine="continuous" if family == "contree" else "tests",
         time_limit=limit,

@@ -179,7 +179,7 @@ def solve(X: Floats, y: Labels, depth: int, nodes: int | None, **parameters: Any
 
 def _solve(X: Floats, y: Labels, depth: int, nodes: int | None, **parameters: Any) -> Run:
     """Do it, without anything before."""
-    search = lattree.OptimalTreeSearch(max_depth=depth, max_nodes=nodes, threads=1, **parameters)
+    search = lattree.OptimalTreeSearch(max_depth=depth, max_nodes=nodes, rank="objective", threads=1, **parameters)
     start = time.process_time()
     data = lattree.Dataset.from_arrays(X, y)
     table = time.process_time() - start

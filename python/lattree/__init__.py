@@ -8,11 +8,14 @@ optimal 6.0
 >>> print(result.tree.to_text())  # doctest: +SKIP
 """
 
-from lattree import datasets, experiments
+import sys as _sys
+
+from lattree import _calls, datasets, experiments
 from lattree._core import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
     Binarizer,
+    Condition,
     DataError,
     Dataset,
     DistinctCounts,
@@ -23,7 +26,10 @@ from lattree._core import (
     Feature,
     GreedyResult,
     GreedyTreeSearch,
+    Interrupted,
     LattreeError,
+    Node,
+    NodeTest,
     OptimalResult,
     OptimalTreeSearch,
     ParameterError,
@@ -43,6 +49,7 @@ __all__ = [
     "AcceptableSubsetSearch",
     "BackwardEliminationSearch",
     "Binarizer",
+    "Condition",
     "DataError",
     "Dataset",
     "DistinctCounts",
@@ -53,7 +60,10 @@ __all__ = [
     "Feature",
     "GreedyResult",
     "GreedyTreeSearch",
+    "Interrupted",
     "LattreeError",
+    "Node",
+    "NodeTest",
     "OptimalResult",
     "OptimalTreeSearch",
     "ParameterError",
@@ -72,3 +82,5 @@ __all__ = [
     "read_ipc",
     "read_parquet",
 ]
+
+_calls.explain(_sys.modules[__name__])

@@ -1,6 +1,7 @@
 """The command ``lattree``, which says what to install if its extra is missing."""
 
 import sys
+import warnings
 
 _EXTRA = ("typer", "click", "rich")
 
@@ -17,6 +18,8 @@ def main() -> None:
             file=sys.stderr,
         )
         sys.exit(2)
+    # The line on stderr that says how a search ended says this too, in terms of options.
+    warnings.filterwarnings("ignore", message="thresholds were thinned out")
     app(prog_name="lattree")
 
 

@@ -20,7 +20,15 @@ import polars as pl
 from lattree._core import DataError, Feature
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
 from lattree._frames import to_series
-from lattree._text import base, canonical, level_text
+from lattree._text import (
+    base,
+    canonical,
+    cells_like,
+    is_mark,
+    level_text,
+    numbers_beside_marks,
+    without_marks,
+)
 
 MISSING = 2**32 - 1
 """The code of a missing level."""
@@ -30,7 +38,8 @@ ACCEPTED = "numbers, dates, times, text, categories or booleans"
 _TEXT = ("String", "Categorical", "Enum", "Null")
 """Dtypes whose levels are text, which is equal only to itself."""
 
-_BOOLEANS = ("true", "false")
+_TRUTH = {"true": True, "false": False, "1": True, "0": False}
+"""Levels in lower case that are booleans."""
 _PER_SECOND = {"ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,9})?)?", re.ASCII)  # as levels have them
 
@@ -54,7 +63,9 @@ class Column:
     """Levels that the schema does not know; empty without a schema."""
 
 
-def encode_column(series: pl.Series, *, nominal: bool, ordinal: bool, levels: Sequence[Any] | None) -> Column:
+def encode_column(
+    series: pl.Series, *, nominal: bool, ordinal: bool, levels: Sequence[Any] | None, marks: Sequence[str] | None = None
+) -> Column:
     """Return a column under the kind that its dtype implies, or the one asked for.
 
     Parameters
@@ -65,14 +76,20 @@ def encode_column(series: pl.Series, *, nominal: bool, ordinal: bool, levels: Se
         Ask for that kind; at most one of them.
     levels : sequence or None
         The levels of an ordinal column in order. None: the categories of an Enum, else the values in ascending order.
+    marks : sequence of str or None
+        What stood for missing cells where a reader of text has looked for that. None: look here.
 
     Raises
     ------
     DataError
         The dtype cannot be used, an integer does not fit 64 bits, or a value is not among `levels`.
     """
+    if series.dtype == pl.String and marks is None and not (nominal or ordinal):
+        found = numbers_beside_marks(series)
+        if found is not None:
+            series, marks = found[0].alias(series.name), found[1]
     dtype = series.dtype
-    text = dtype_to_text(dtype)
+    text = dtype_to_text(dtype, marks or ())
     number = _number_kind(series)
     if not (nominal or ordinal) and number is not None:
         values, missing = _numbers(series, number)
@@ -98,12 +115,13 @@ def encode_column_like(series: pl.Series, feature: Feature) -> Column:
 
     A level is matched as it is written. Where one side has text and the other numbers, dates or booleans, text that
     stands for the same value is the level if the values were trained (``0300`` is the integer 300), and an error if the
-    text was (the integer 300 may have been ``0300`` or ``300.0``) unless it is written as the value is.
+    text was (the integer 300 may have been ``0300`` or ``300.0``) unless it is written as the value is. Booleans are
+    also the numbers 0 and 1, and text that is either, on both sides. Text is read where the feature has numbers.
 
     Raises
     ------
     DataError
-        The column holds another kind of values: text instead of numbers, times of day instead of dates.
+        The column holds another kind of values: words instead of numbers, times of day instead of dates.
     """
     name, trained, text = feature.name, feature.number, dtype_to_text(series.dtype)
     if _is_empty(series):  # which says nothing about its dtype: a CSV reader calls it text
@@ -111,6 +129,11 @@ def encode_column_like(series: pl.Series, feature: Feature) -> Column:
     if trained is None:
         codes, levels, unseen = _codes_like(series, feature)
         return Column(name, feature.kind, text, codes, None, levels, unseen)
+    if trained in ("float", "integer") and base(feature.dtype) not in ("Duration", "Time"):
+        if series.dtype == pl.Boolean:
+            series = series.cast(pl.UInt8)
+        elif _is_text(series.dtype):
+            series = cells_like(without_marks(series.cast(pl.String).alias(name)), feature)
     number = _number_kind(series)
     if trained == "float" and base(feature.dtype) in ("Duration", "Time"):  # a tree of version 0.1
         if base(text) != base(feature.dtype):
@@ -417,33 +440,34 @@ def _from_text(text: pl.Series, dtype: pl.DataType | None) -> pl.Series:
 
 def _codes_like(series: pl.Series, feature: Feature) -> tuple[npt.NDArray[np.uint32], list[str], list[str]]:
     """Codes, levels and unseen levels of a column that is mapped onto a feature."""
-    trained, given = base(feature.dtype), series.dtype
-    if isinstance(given, (pl.String, pl.Categorical, pl.Enum)):
-        if trained in _TEXT:
-            return _codes(series, feature.levels)
-
-        def named(levels: list[str]) -> list[str]:
-            """Text that stands for a value that was trained, under the name of that."""
-            return [own or level for level, own in zip(levels, canonical(levels, trained), strict=True)]
-
-        codes, levels, unseen = _codes(series, feature.levels, named)
-        if trained == "Boolean":
-            wrong = np.isin(codes, [len(levels) + at for at, level in enumerate(unseen) if level not in _BOOLEANS])
-            if wrong.any():
-                row = int(np.argmax(wrong))
-                raise DataError(
-                    f"column {quoted(feature.name)} is {shown(series[row])} at row {row}; expected true or false"
-                )
-        return codes, levels, unseen
-    if trained == "Boolean" and given != pl.Boolean:
+    trained, given, levels = base(feature.dtype), series.dtype, feature.levels
+    is_text = isinstance(given, (pl.String, pl.Categorical, pl.Enum))
+    if trained == "Boolean" and not (is_text or given == pl.Boolean or given.is_numeric()):
         raise _wrong_dtype(series, "true or false")
     if trained == "Datetime" and given == pl.Date:
         series = series.cast(pl.Datetime("us"))
     elif trained == "Date" and isinstance(given, pl.Datetime):
         dates = series.cast(pl.Date)
         series = dates if (dates.cast(given) == series).all() else series
-    codes, levels, unseen = _codes(series, feature.levels)
-    if unseen and trained in _TEXT:
+
+    def named(found: list[str]) -> list[str]:
+        """Text that stands for a value that was trained, under the name of that; booleans under theirs."""
+        if is_text and trained not in _TEXT:
+            found = [own or level for level, own in zip(found, canonical(found, trained), strict=True)]
+        return _same_truth(found, feature)
+
+    codes, _, unseen = _codes(series, levels, named)
+    if is_text and trained not in _TEXT and any(map(is_mark, unseen)):
+        return _codes_like(without_marks(series.cast(pl.String)), feature)
+    if trained == "Boolean":
+        wrong = [len(levels) + at for at, level in enumerate(unseen) if level not in ("true", "false")]
+        found = np.isin(codes, wrong)
+        if found.any():
+            row = int(np.argmax(found))
+            raise DataError(
+                f"column {quoted(feature.name)} is {shown(series[row])} at row {row}; expected true or false"
+            )
+    if unseen and trained in _TEXT and not is_text:
         text = dtype_to_text(given)
         alike = {own: level for level, own in zip(levels, canonical(levels, text), strict=True) if own is not None}
         for at, level in enumerate(unseen):
@@ -454,6 +478,16 @@ def _codes_like(series: pl.Series, feature: Feature) -> tuple[npt.NDArray[np.uin
                     f"written {quoted(alike[level])} in the schema: pass the column as text, as it was written"
                 )
     return codes, levels, unseen
+
+
+def _same_truth(found: list[str], feature: Feature) -> list[str]:
+    """Levels under the names that a feature has for the same booleans, if booleans are all that it has."""
+    truths = {_TRUTH.get(level.lower()): level for level in feature.levels}
+    if None in truths or len(truths) < len(feature.levels):
+        return found
+    if base(feature.dtype) == "Boolean":  # which of them occurred in training does not matter
+        truths = {True: "true", False: "false"}
+    return [truths.get(_TRUTH.get(level.lower()), level) for level in found]
 
 
 def _codes(

@@ -90,13 +90,14 @@ def _unbin(console: Console) -> None:
         table.add_row(*row)
     console.print(table)
     console.print("First 4 quantiles a column, then cuts by minimum description length, then all thresholds:")
-    console.print("no tree of that depth makes fewer errors, wherever it cuts.\n")
+    console.print("no tree of that depth makes fewer errors, wherever it cuts. The seconds are those of that proof;")
+    console.print("the smallest such tree would be a second one.\n")
 
 
 def _search(data: lattree.Dataset, depth: int, start: float, **options: Any) -> lattree.OptimalResult:
     """Search within what is left of the time since `start`."""
     left = max(0.5, _SECONDS - (time.perf_counter() - start))
-    return lattree.OptimalTreeSearch(max_depth=depth, time_limit=left, **options).run(data)
+    return lattree.OptimalTreeSearch(max_depth=depth, rank="objective", time_limit=left, **options).run(data)
 
 
 def _proof(result: lattree.OptimalResult) -> str:

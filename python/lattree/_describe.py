@@ -3,7 +3,7 @@
 import polars as pl
 
 from lattree._core import Dataset, Feature, _shown
-from lattree._dtypes import NAMES_SHOWN, quoted
+from lattree._dtypes import NAMES_SHOWN, list_names, marks_of, quoted
 from lattree._errors import typed
 
 FEATURES_SHOWN = 20
@@ -15,7 +15,8 @@ _VALUES_WIDTH = 56
 def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
     """Return sizes, kinds, ranges or levels, missing cells and classes of a dataset, in aligned lines.
 
-    At most `most` features are listed, so the cost does not grow with the width of the table; None lists all.
+    One line says which words among numbers were read as missing, if any were. At most `most` features are listed, so
+    the cost hardly grows with the width of the table; None lists all.
     """
     schema = dataset.schema
     features = schema.features[:most]
@@ -34,6 +35,11 @@ def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
             lines.append(f"  {name:<{widths[0]}}  {kind:<{widths[1]}}  {missing:>{widths[2]}}  {values}".rstrip())
     if dataset.n_features > len(features):
         lines.append(f"  ... and {dataset.n_features - len(features)} more")
+    marks = {feature.name: marks_of(feature.dtype) for feature in schema.features}
+    marked = [name for name in marks if marks[name]]
+    if marked:
+        words = list_names(dict.fromkeys(mark for name in marked for mark in marks[name]))
+        lines.append(f"read as missing: {words} in {list_names(marked)}")
     if schema.target is not None and schema.target in frame.columns:
         lines.append(f"target {quoted(schema.target)}: {_target(frame.get_column(schema.target), schema.task)}")
     for column in frame.get_columns()[len(features) + (schema.target is not None) :]:
@@ -66,7 +72,12 @@ def _number(value: object) -> str:
 
 
 def _label(label: object) -> str:
-    return _shown(label, is_class=True) if isinstance(label, str) else _number(label)
+    """Return a class as trees print it."""
+    if isinstance(label, str):
+        return _shown(label, is_class=True)
+    if isinstance(label, bool):
+        return "true" if label else "false"
+    return f"{label:.0f}" if isinstance(label, float) else str(label)
 
 
 def _plural(count: int, noun: str) -> str:

@@ -1,7 +1,7 @@
 """Polars dtypes as text and back, and the wording that all error texts share."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import polars as pl
@@ -47,12 +47,17 @@ def dtype_name(dtype: pl.DataType) -> str:
     return "Enum" if isinstance(dtype, pl.Enum) else str(dtype)
 
 
-def dtype_to_text(dtype: pl.DataType) -> str:
+_MARKED = ("Int64", "Int128", "Float64", "Date", "Boolean")
+"""Dtypes that cells of text become, and that have no parameters."""
+
+
+def dtype_to_text(dtype: pl.DataType, marks: Sequence[str] = ()) -> str:
     """Return the text from which :func:`dtype_from_text` makes the dtype again.
 
-    The name alone (``Int32``), or the name and its parameters as a JSON list (``Datetime["us", "Europe/Berlin"]``).
+    The name alone (``Int32``), or the name and its parameters as a JSON list (``Datetime["us", "Europe/Berlin"]``). For
+    a column that was read from text, the list has what stood there for missing values (``Int64["NA"]``).
     """
-    arguments: list[Any] = []
+    arguments: list[Any] = list(marks) if str(dtype) in _MARKED else []
     if isinstance(dtype, pl.Datetime):
         arguments = [dtype.time_unit, dtype.time_zone]
     elif isinstance(dtype, pl.Duration):
@@ -65,6 +70,18 @@ def dtype_to_text(dtype: pl.DataType) -> str:
         arguments = [dtype.categories.name(), dtype.categories.namespace()]
     name = dtype.base_type().__name__  # of an instance or, as old polars has some of them, of a class
     return f"{name}{json.dumps(arguments, ensure_ascii=False)}" if arguments else name
+
+
+def marks_of(text: str) -> list[str]:
+    """Return what stood for missing values in a column with this text of its dtype."""
+    name, bracket, rest = text.partition("[")
+    if name not in _MARKED or not bracket:
+        return []
+    try:
+        marks = json.loads(bracket + rest)
+    except ValueError:
+        return []
+    return [mark for mark in marks if isinstance(mark, str)]
 
 
 def dtype_from_text(text: str) -> pl.DataType | None:
@@ -90,6 +107,7 @@ def dtype_from_text(text: str) -> pl.DataType | None:
                 return pl.Categorical()
             case _:
                 plain = _PLAIN.get(name)
-                return plain() if plain is not None and not arguments else None
+                marked = name in _MARKED and all(isinstance(mark, str) for mark in arguments)
+                return plain() if plain is not None and (marked or not arguments) else None
     except (AttributeError, IndexError, TypeError, ValueError, pl.exceptions.PolarsError):
         return None

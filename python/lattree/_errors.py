@@ -1,12 +1,15 @@
-"""What polars raises and prints, as the errors of this package."""
+"""What polars raises and prints, as the errors of this package, and warnings at the line of the caller."""
 
 import contextlib
 import functools
 import os
 import shutil
+import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 
 import polars as pl
@@ -36,6 +39,17 @@ def typed(function: Callable[_P, _T]) -> Callable[_P, _T]:
             ) from error
 
     return wrapped
+
+
+_PACKAGE = str(Path(__file__).parent) + os.sep
+
+
+def warn(text: str) -> None:
+    """Warn the caller of this package, with a ``UserWarning`` that says in which line of his it is."""
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, UserWarning, stacklevel=level)
 
 
 def first_line(error: BaseException) -> str:

@@ -8,6 +8,7 @@ categories that are numbers into plain numbers.
 """
 
 import importlib
+import math
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
@@ -15,13 +16,16 @@ from typing import Any, Protocol
 
 import numpy as np
 import polars as pl
+from polars import selectors
 
 from lattree._core import DataError
 from lattree._dtypes import quoted
 from lattree._errors import first_line
+from lattree._text import is_mark
 
 ACCEPTED_TABLES = (
-    "a polars or pandas DataFrame, a pyarrow Table, any object with __arrow_c_stream__, or a mapping of columns"
+    "a polars or pandas DataFrame, a polars LazyFrame, a pyarrow Table, any object with __arrow_c_stream__, or a "
+    "mapping of columns"
 )
 
 
@@ -148,6 +152,8 @@ class Frame:
     """pandas categories that are numbers, of the columns that were asked for."""
     ordinal: Mapping[str, list[Any]] = field(default_factory=dict)
     """Ordered pandas categories that are numbers, in their order."""
+    marks: Mapping[str, list[str]] | None = None
+    """What stood for missing cells in columns of a file of text; None: no reader has looked for such."""
 
     def n_rows(self, needed: Iterable[str]) -> int:
         """How many rows there are, as the first of the columns needed says."""
@@ -176,16 +182,19 @@ def to_frame(table: Any) -> Frame:
     Raises
     ------
     TypeError
-        `table` is no table; the text says what is accepted, and what to call instead.
+        `table` is no table, or sparse; the text says what is accepted, and what to call instead.
     DataError
         Two columns have one name. What is wrong with a column is found when it is asked for.
     """
     if isinstance(table, Frame):
         return table
+    if is_sparse(table):
+        raise TypeError(f"the table is {_sparse(table)}")
     if isinstance(table, pl.DataFrame):
         return Frame(table, table.height)
     if isinstance(table, pl.LazyFrame):
-        raise TypeError("the table is a polars LazyFrame, which holds no rows yet; call .collect() on it first")
+        table = table.collect()
+        return Frame(table, table.height)
     if is_pandas(table, "DataFrame"):
         return _from_pandas(table)
     if isinstance(table, Mapping):
@@ -202,6 +211,16 @@ def to_frame(table: Any) -> Frame:
     raise TypeError(f"the table is a {type(table).__name__}; pass {ACCEPTED_TABLES}")
 
 
+def lazy_to_frame(table: pl.LazyFrame, needed: Sequence[str]) -> Frame:
+    """Return the columns needed of a lazy frame; the others are known by name, and never computed."""
+    names = table.collect_schema().names()
+    read = [name for name in names if name in set(needed)]
+    if not read:
+        return Frame(Part(names, pl.DataFrame()), table.select(pl.len()).collect().item())
+    frame = table.select(selectors.by_name(*read)).collect()  # a bare name may be taken for a pattern
+    return Frame(Part(names, frame), frame.height)
+
+
 def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
     """Return a 2-D array or a list of rows as a frame; columns are named ``x0``, ``x1``, ... where no names are given.
 
@@ -212,10 +231,10 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
     DataError
         `X` is not two-dimensional, its rows differ in length, or there are more or fewer names than columns.
     """
+    if is_sparse(X):  # one kind of which is also a mapping
+        raise TypeError(f"X is {_sparse(X)}")
     if isinstance(X, (pl.DataFrame, pl.LazyFrame, Mapping)) or hasattr(X, "__arrow_c_stream__"):
         raise TypeError(f"X is a {type(X).__name__}, which has column names of its own; use Dataset(table, target)")
-    if hasattr(X, "toarray"):
-        raise TypeError(f"X is a sparse {type(X).__name__}; pass X.toarray()")
     array, columns = None, []
     if isinstance(X, (list, tuple)) and not any(isinstance(row, np.ndarray) for row in X[:1]):
         columns = _transposed(X)
@@ -237,6 +256,18 @@ def arrays_to_frame(X: Any, names: Sequence[str] | None) -> Frame:
             return Frame(Cells(array, places, dtype), len(X))
         columns = [array[:, index] for index in range(width)]
     return _from_columns(list(names), columns, n_rows=len(X))
+
+
+def is_sparse(values: Any) -> bool:
+    """Say whether `values` is a sparse matrix or array of scipy, or one that works like it."""
+    return hasattr(values, "toarray") and hasattr(values, "nnz")
+
+
+def _sparse(values: Any) -> str:
+    """What a sparse matrix is, and what to pass in its place, for an error text."""
+    shape = " x ".join(map(str, values.shape))
+    size = math.prod(values.shape) * values.dtype.itemsize
+    return f"a sparse {type(values).__name__} of {shape}; pass what its .toarray() returns, of {size:,} bytes"
 
 
 def plain_dtype(values: Any) -> str | None:
@@ -272,6 +303,8 @@ def _is_readable(array: np.ndarray) -> bool:
 def to_series(name: str, values: Any) -> pl.Series:
     """Return one value per row as a series named `name`; an n x 1 array or frame counts as one value per row.
 
+    Lists within a column stay lists, which no column can have; see :func:`flat` for labels.
+
     Raises
     ------
     DataError
@@ -284,14 +317,15 @@ def to_series(name: str, values: Any) -> pl.Series:
     if isinstance(values, pl.DataFrame) and values.width == 1:
         values = values.to_series()
     if isinstance(values, pl.Series):
-        return _flat(values.alias(name))
+        return values.alias(name)
     if isinstance(values, (list, tuple, range)):
         return _list_to_series(name, list(values))
     if isinstance(values, np.ndarray):
         return _array_to_series(name, values)
     if hasattr(values, "__arrow_c_array__") or hasattr(values, "__arrow_c_stream__"):
-        values = _without_runs(values)
-        return _flat(_series(name, values))
+        return _series(name, _without_runs(values))
+    if is_sparse(values):
+        raise DataError(f"{quoted(name)} is {_sparse(values)}")
     if hasattr(values, "__array__"):
         return _array_to_series(name, np.asarray(values))
     raise DataError(f"{quoted(name)} is a {type(values).__name__}; expected a list, an array or a series")
@@ -396,13 +430,16 @@ def _list_to_series(name: str, values: list[Any]) -> pl.Series:
         if isinstance(value, (list, tuple)) and any(isinstance(inner, (list, tuple)) for inner in value):
             raise DataError(f"column {quoted(name)} holds lists of lists at row {row}; expected single values")
     try:
-        return _flat(_series(name, values))
+        return _series(name, values)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         return _mixed_to_series(name, values)
 
 
 def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
-    """A list that polars refuses: whole numbers before fractions and NaN among text are fine, the rest is an error."""
+    """A list that polars refuses: whole numbers before fractions and NaN among text are fine, the rest is an error.
+
+    So are numbers beside text that marks missing ones; that is all text then, as a file would have it.
+    """
     cells = [None if isinstance(value, (float, np.floating)) and value != value else value for value in values]
     kinds = {type(value) for value in cells if value is not None}
     try:
@@ -412,6 +449,10 @@ def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
             return _series(name, cells, dtype=pl.Float64)
         if len(kinds) == 1:
             return _series(name, cells)
+        numbers = [kind for kind in kinds if issubclass(kind, (int, float, np.number)) and kind is not bool]
+        words = [value for value in cells if isinstance(value, str)]
+        if len(numbers) == len(kinds) - 1 and words and all(map(is_mark, words)):
+            return _series(name, [None if value is None else str(value) for value in cells], dtype=pl.String)
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         for row, value in enumerate(cells):
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -448,8 +489,8 @@ def _masked(series: pl.Series, mask: np.ndarray) -> pl.Series:
     return masked.alias(series.name)
 
 
-def _flat(series: pl.Series) -> pl.Series:
-    """A series of one-element lists as a series of their elements."""
+def flat(series: pl.Series) -> pl.Series:
+    """Return labels that are one-element lists as a series of their elements, which is how some tools hold labels."""
     if isinstance(series.dtype, (pl.List, pl.Array)):
         name, series = series.name, series.alias("")
         lengths = series.list.len() if isinstance(series.dtype, pl.List) else series.arr.len()

@@ -1,21 +1,25 @@
 """Datasets straight from files: CSV, Parquet and Arrow IPC."""
 
+import codecs
 import contextlib
+import gzip
+import io
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Literal, TypeVar
 
 import numpy as np
 import polars as pl
 
-from lattree._core import DataError, Dataset, Schema, Tree
+from lattree._core import DataError, Dataset, Feature, ParameterError, Schema, Tree
 from lattree._errors import first_line, without_traces
 from lattree._files import UnreadableError, column_names, lacks_type, read_columns, taste
 from lattree._frames import Frame, Part, check_distinct, to_frame
-from lattree._text import cells_like, infer, infer_all, labels_like
+from lattree._text import cells_like, infer, infer_all, infer_beside_marks, labels_like, without_marks
 
 FilePath = str | PathLike[str]
 _T = TypeVar("_T")
@@ -25,16 +29,20 @@ def read_csv(
     path: FilePath,
     target: Any = None,
     *,
-    null_values: Sequence[str] = ("", "?"),
+    null_values: str | Sequence[str] | None = None,
     separator: str | None = None,
+    decimal: Literal[".", ","] = ".",
+    encoding: str = "utf-8",
     **options: Any,
 ) -> Dataset:
     """Read a CSV file with a header row, plain or compressed with gzip or zstd.
 
     Dtypes are inferred from the whole file; dates and times are recognised, and ``+1``, ``inf`` and ``nan``, which is
-    missing, are numbers. Columns listed under `nominal`, or under `ordinal` with their levels, are read as text, so
-    that the level ``007`` keeps its zeros. With `like` nothing is inferred: cells are levels as they are written, and
-    numbers, dates or times where the schema has these, or an error. Columns that are not needed are not looked at.
+    missing, are numbers. So is a column that is numbers, dates, times or booleans but for cells such as ``NA``,
+    ``N/A``, ``NaN``, ``null`` and ``None``, in any case: these are missing, and ``print(data)`` says so. Columns listed
+    under `nominal`, or under `ordinal` with their levels, are read as text, so that the level ``007`` keeps its zeros.
+    With `like` nothing is inferred: cells are levels as they are written, and numbers, dates or times where the schema
+    has these, or an error. Columns that are not needed are not looked at.
 
     Parameters
     ----------
@@ -42,12 +50,18 @@ def read_csv(
         The file.
     target : str, array-like of shape (n_rows,), or None, default=None
         As for :class:`Dataset`.
-    null_values : sequence of str, default=("", "?")
-        Cells that mean missing.
+    null_values : str, sequence of str, or None, default=None
+        Cells that mean missing, in all columns: these, the empty cell, and no other. None: the empty cell and ``?``,
+        and in columns that have no other words what programs write for a missing value, as said above.
     separator : str or None, default=None
-        None: a tab for names that end in ``.tsv`` or ``.tab`` (before ``.gz`` or ``.zst``), else a comma.
+        One character. None: a tab for names that end in ``.tsv`` or ``.tab`` (before ``.gz`` or ``.zst``), else a comma
+        or, where the header has none outside quotes, a semicolon, a tab or a bar if that is there.
+    decimal : {".", ","}, default="."
+        The decimal mark of numbers. With a comma, ``1,5`` is a number and ``1.500`` is none.
+    encoding : str, default="utf-8"
+        What Python calls the encoding of the text: ``"cp1252"``, ``"latin-1"``, ``"utf-16"``, ...
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
 
     Returns
     -------
@@ -57,16 +71,21 @@ def read_csv(
     ------
     OSError
         The file does not exist or cannot be read.
+    ParameterError
+        `separator` is not one character or is the decimal mark, or `decimal` or `encoding` is unknown.
     DataError
-        The file is empty, damaged or no CSV file, two columns have one name, a cell is not what `like` says (with
-        column, row and value), or as for :class:`Dataset`.
+        The file is empty, damaged or no CSV file, its text is in another encoding, two columns have one name, a cell is
+        not what `like` says (with column, row and value), or as for :class:`Dataset`.
 
     Notes
     -----
     Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
     survive a fork: start it by "spawn" or "forkserver", or read the file before the fork.
     """
-    return Dataset(csv_frame(path, target, null_values, separator, options), target, **options)
+    if isinstance(null_values, str):
+        null_values = [null_values]
+    source = csv_frame(path, target, null_values, separator, options, decimal=decimal, encoding=encoding)
+    return Dataset(source, target, **options)
 
 
 def read_parquet(path: FilePath, target: Any = None, **options: Any) -> Dataset:
@@ -79,7 +98,7 @@ def read_parquet(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     target : str, array-like of shape (n_rows,), or None, default=None
         As for :class:`Dataset`.
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
 
     Returns
     -------
@@ -113,7 +132,7 @@ def read_ipc(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     target : str, array-like of shape (n_rows,), or None, default=None
         As for :class:`Dataset`.
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
 
     Returns
     -------
@@ -138,18 +157,32 @@ def read_ipc(path: FilePath, target: Any = None, **options: Any) -> Dataset:
 
 
 def csv_frame(
-    path: FilePath, target: Any, null_values: Sequence[str], separator: str | None, options: Mapping[str, Any]
+    path: FilePath,
+    target: Any,
+    null_values: Sequence[str] | None,
+    separator: str | None,
+    options: Mapping[str, Any],
+    *,
+    decimal: Literal[".", ","] = ".",
+    encoding: str = "utf-8",
 ) -> Frame:
     """Return a CSV file as a frame, read as :func:`read_csv` says."""
+    if separator is not None and (not isinstance(separator, str) or len(separator.encode()) != 1):
+        raise ParameterError(f"`separator` must be one character of ASCII or None, got {separator!r}")
+    if decimal not in (".", ","):
+        raise ParameterError(f'`decimal` must be "." or ",", got {decimal!r}')
+    text = _text_of(path, encoding)
     if separator is None:
         suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-        separator = "\t" if {".tsv", ".tab"} & set(suffixes[-2:]) else ","
+        separator = "\t" if {".tsv", ".tab"} & set(suffixes[-2:]) else _separator(path, text, decimal)
+    if separator == decimal:
+        raise ParameterError(f"`separator` and `decimal` are both {decimal!r}; a file has one meaning for it")
 
     def header(file: IO[bytes]) -> pl.DataFrame:
         return pl.read_csv(file, separator=separator, has_header=False, n_rows=1, infer_schema=False)
 
     # polars renames the second of two equal names, so they are compared before it gets the chance.
-    first = _read(path, "CSV", header)
+    first = _read(path, "CSV", header, text=text)
     if first.height == 0:
         raise DataError(f"{path} cannot be read as CSV: it has no row of names")
     check_distinct(["" if name is None else name for name in first.row(0)])
@@ -164,7 +197,7 @@ def csv_frame(
 
     columns = known = None
     if schema is not None or options.get("drop"):
-        known = _read(path, "CSV", names)
+        known = _read(path, "CSV", names, text=text)
         columns = _needed(known, schema, target, options) or known[:1]
 
     def body(typed: bool) -> Callable[[IO[bytes]], pl.DataFrame]:
@@ -172,39 +205,97 @@ def csv_frame(
             file,
             columns=columns,
             separator=separator,
-            null_values=list(null_values),
+            null_values=["", "?"] if null_values is None else list(null_values),
             schema_overrides=dict.fromkeys(as_text, pl.String),
             infer_schema=typed,
             infer_schema_length=None,
+            decimal_comma=decimal == ",",
         )
 
     find = infer
     try:
-        frame = _read(path, "CSV", body(typed=True))
+        frame = _read(path, "CSV", body(typed=True), text=text)
     except DataError:  # some cells break the inference of polars, such as integers of 40 digits
-        frame, find = _read(path, "CSV", body(typed=False)), infer_all
+        frame, find = _read(path, "CSV", body(typed=False), text=text), infer_all
+    cells = _Cells(find, decimal, use_marks=null_values is None)
     if schema is None:
         # With both a full inference and try_parse_dates polars takes twenty times as long as for each alone.
-        found = [column if column.name in as_text else find(column) for column in frame]
+        found = [column if column.name in as_text else cells.inferred(column) for column in frame]
     else:
-        found = _columns_like(frame, schema, target, as_text, find)
-    return Frame(Part(known or frame.columns, pl.DataFrame({column.name: column for column in found})), frame.height)
+        features, labels = {feature.name: feature for feature in schema.features}, _target_like(schema, target)
+        found = []
+        for column in frame:
+            if column.name in labels:
+                found.append(labels_like(column, schema, decimal))
+            elif column.name in features:
+                found.append(cells.like(column, features[column.name]))
+            else:
+                found.append(column if column.name in as_text else cells.inferred(column))
+    data = pl.DataFrame({column.name: column for column in found})
+    return Frame(Part(known or frame.columns, data), frame.height, marks=cells.marks)
 
 
-def _columns_like(
-    frame: pl.DataFrame, schema: Schema, target: Any, as_text: set[str], find: Callable[[pl.Series], pl.Series]
-) -> list[pl.Series]:
-    """Columns of text as a schema has them; the others as they are found to be."""
-    features, labels = {feature.name: feature for feature in schema.features}, _target_like(schema, target)
-    columns = []
-    for column in frame:
-        if column.name in labels:
-            columns.append(labels_like(column, schema))
-        elif column.name in features:
-            columns.append(cells_like(column, features[column.name]))
-        else:
-            columns.append(column if column.name in as_text else find(column))
-    return columns
+class _Cells:
+    """How the cells of one file are read, and what stood for missing ones in its columns."""
+
+    def __init__(self, find: Callable[[pl.Series, str], pl.Series], decimal: str, *, use_marks: bool) -> None:
+        self._find, self._decimal, self._use_marks = find, decimal, use_marks
+        self.marks: dict[str, list[str]] = {}
+
+    def inferred(self, column: pl.Series) -> pl.Series:
+        """Return a column as it is found to be."""
+        found = self._find(column, self._decimal)
+        if self._use_marks:
+            found, marks = infer_beside_marks(found, self._decimal)
+            if marks:
+                self.marks[column.name] = marks
+        return found
+
+    def like(self, column: pl.Series, feature: Feature) -> pl.Series:
+        """Return a column of text as a feature has it."""
+        if feature.number is not None and self._use_marks:
+            column = without_marks(column)
+        return cells_like(column, feature, self._decimal)
+
+
+def _text_of(path: FilePath, encoding: str) -> bytes | None:
+    """The text of a file in UTF-8; None if the file is in that itself.
+
+    Raises
+    ------
+    ParameterError
+        Python does not know the encoding.
+    DataError
+        The text is none in this encoding.
+    """
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(name)  # there are others than for text
+    except (LookupError, TypeError, ValueError):
+        raise ParameterError(f'`encoding` must be one that Python knows, such as "cp1252", got {encoding!r}') from None
+    if name in ("utf-8", "ascii"):
+        return None
+    data = Path(path).read_bytes()
+    if data.startswith(b"\x28\xb5\x2f\xfd"):
+        raise DataError(f"{path} is compressed with zstd; unpack it to read it in {name}")
+    try:
+        if data.startswith(b"\x1f\x8b"):
+            data = gzip.decompress(data)
+        return data.decode(name).encode()
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path} cannot be read as CSV in {name}: {first_line(error)}") from error
+
+
+def _separator(path: FilePath, text: bytes | None, decimal: str) -> str:
+    """The separator of a file as its first line, of names, shows it."""
+
+    def line(file: IO[bytes]) -> pl.DataFrame:
+        return pl.read_csv(file, separator="\x1f", quote_char=None, has_header=False, n_rows=1, infer_schema=False)
+
+    first = _read(path, "CSV", line, text=text)
+    names = re.sub(r'"[^"]*"', "", str(first.row(0)[0])) if first.height else ""
+    likely = [one for one in ",;\t|" if one != decimal]
+    return next((one for one in likely if one in names), likely[0])
 
 
 def _binary_frame(path: FilePath, kind: str, target: Any, options: Mapping[str, Any]) -> Frame:
@@ -295,15 +386,21 @@ def _needed(known: list[str], schema: Schema | None, target: Any, options: Mappi
     return [name for name in known if name in needed]
 
 
-def _read(path: FilePath, kind: str, reader: Callable[[IO[bytes]], _T], given: FilePath | None = None) -> _T:
-    """Read an open file: polars would take a path as a pattern or URL, and report a directory as a data error."""
+def _read(
+    path: FilePath,
+    kind: str,
+    reader: Callable[[IO[bytes]], _T],
+    given: FilePath | None = None,
+    text: bytes | None = None,
+) -> _T:
+    """Read an open file, or its text: polars would take a path as a pattern or URL, and call a directory damaged."""
     shown = path if given is None else given
     with Path(path).open("rb") as file:
         if Path(path).is_file() and Path(path).stat().st_size == 0:
             raise DataError(f"{shown} is empty; expected a {kind} file")
         try:
             with without_traces():
-                return reader(file)
+                return reader(file if text is None else io.BytesIO(text))
         except pl.exceptions.NoDataError:
             raise DataError(f"{shown} is empty; expected a {kind} file") from None
         except OSError as error:
@@ -311,4 +408,7 @@ def _read(path: FilePath, kind: str, reader: Callable[[IO[bytes]], _T], given: F
                 raise
             raise DataError(f"{shown} cannot be read as {kind}: {first_line(error)}") from error
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, ValueError, OverflowError) as error:
-            raise DataError(f"{shown} cannot be read as {kind}: {first_line(error)}") from error
+            reason = first_line(error)
+            if kind == "CSV" and "utf" in reason.lower():
+                reason += '; if it is in another encoding than UTF-8, pass that, such as encoding="cp1252"'
+            raise DataError(f"{shown} cannot be read as {kind}: {reason}") from error

@@ -13,15 +13,27 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import Column, decode_column, encode_column, encode_column_like, level_names
+from lattree._columns import MISSING, Column, decode_column, encode_column, encode_column_like, level_names
 from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
-from lattree._dtypes import list_names, quoted
-from lattree._errors import typed
-from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, is_pandas, to_frame, to_series
+from lattree._dtypes import NAMES_SHOWN, list_names, quoted
+from lattree._errors import typed, warn
+from lattree._frames import (
+    Cells,
+    Frame,
+    Source,
+    arrays_to_frame,
+    exact_floats,
+    flat,
+    is_pandas,
+    lazy_to_frame,
+    to_frame,
+    to_series,
+)
 from lattree._target import (
     Target,
     Task,
+    check_marks,
     decode_target,
     encode_counts,
     encode_label_array,
@@ -74,6 +86,7 @@ def encode(
     weight: Any,
     drop: Sequence[str],
     schema: Schema | None,
+    max_missing: float | None = None,
 ) -> Encoded:
     """Encode a table with column names.
 
@@ -95,17 +108,26 @@ def encode(
         Columns to leave out.
     schema : Schema or None
         Map columns by name and levels by name onto this one; columns that it does not know are left out.
+    max_missing : float or None
+        Leave out columns of which a larger share of rows than this is missing; of no effect with `schema`.
 
     Raises
     ------
     TypeError
         `table` is no table with names.
     ParameterError
-        `task` is unknown, or kinds are asked for that contradict `schema`.
+        `task` or `max_missing` is none of these, or kinds are asked for that contradict `schema`.
     DataError
         A name is unknown or occurs twice, or a cell cannot be used; the text names column, row and value.
+
+    Warns
+    -----
+    UserWarning
+        A target of many integers is taken for classes, or a level is none of the schema's.
     """
-    return _encode(to_frame(table), target, task, _as_list(nominal), ordinal, counts, weight, _as_list(drop), schema)
+    frame = to_frame(table)
+    left_out = _as_list(drop)
+    return _encode(frame, target, task, _as_list(nominal), ordinal, counts, weight, left_out, schema, max_missing)
 
 
 @typed
@@ -120,6 +142,7 @@ def encode_arrays(
     counts: Any,
     weight: Any,
     schema: Schema | None,
+    max_missing: float | None = None,
 ) -> Encoded:
     """Encode a two-dimensional array or a list of rows; for the rest see :func:`encode`.
 
@@ -135,11 +158,12 @@ def encode_arrays(
     names = None if feature_names is None else [str(name) for name in feature_names]
     if names is None and schema is not None:
         names = schema.feature_names
-    return _encode(arrays_to_frame(X, names), y, task, _as_list(nominal), ordinal, counts, weight, [], schema)
+    frame = arrays_to_frame(X, names)
+    return _encode(frame, y, task, _as_list(nominal), ordinal, counts, weight, [], schema, max_missing)
 
 
 @typed
-def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> Encoded:
+def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str], unseen: str) -> Encoded:
     """Encode the features that a tree asks about; the target and all other columns are ignored.
 
     Parameters
@@ -150,6 +174,9 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> E
         The tree's.
     names : sequence of str
         The features that are needed, in the order of the schema.
+    unseen : {"majority", "missing", "error"}
+        What the tree does with levels that the schema does not know. But for the last, which raises, a ``UserWarning``
+        names them.
 
     Raises
     ------
@@ -158,9 +185,16 @@ def encode_for_prediction(table: Any, schema: Schema, names: Sequence[str]) -> E
     """
     if isinstance(table, (np.ndarray, list, tuple)):
         frame = arrays_to_frame(table, schema.feature_names)
+    elif isinstance(table, pl.LazyFrame):
+        frame = lazy_to_frame(table, names)
     else:
         frame = to_frame(table)
-    return Encoded(_columns_like(frame.data, schema, names), frame.n_rows(names), None, None, None)
+    columns = _columns_like(frame.data, schema, names)
+    if unseen == "majority":
+        _warn_of_unseen(columns, "they take the branch that most of the training rows took")
+    elif unseen == "missing":
+        _warn_of_unseen(columns, "they are treated as missing")
+    return Encoded(columns, frame.n_rows(names), None, None, None)
 
 
 @typed
@@ -193,7 +227,10 @@ def _encode(
     weight: Any,
     drop: list[str],
     schema: Schema | None,
+    max_missing: float | None,
 ) -> Encoded:
+    if max_missing is not None and not (_is_number(max_missing) and 0 <= max_missing <= 1):
+        raise ParameterError(f"`max_missing` must be a share of rows from 0 to 1, or None, got {max_missing!r}")
     frame = source.data
     known = dict.fromkeys(frame.columns)
     ordered = _ordinal_levels(ordinal)
@@ -234,6 +271,7 @@ def _encode(
     columns: list[Column] | Cells
     if schema is not None:
         columns = _columns_like(frame, schema, features)
+        _warn_of_unseen(columns, "a tree treats them as its `unseen` says")
     elif isinstance(frame, Cells) and not nominal and not ordered:
         columns = frame.select(features)
     else:
@@ -246,12 +284,15 @@ def _encode(
                     nominal=name in nominal or (name in source.nominal and name not in ordered),
                     ordinal=name in ordered or (name in source.ordinal and name not in nominal),
                     levels=ordered[name] if ordered.get(name) is not None else source.ordinal.get(name),
+                    marks=None if source.marks is None else source.marks.get(name, ()),
                 )
             )
+    if schema is None and max_missing is not None and n_rows > 0:
+        columns = _without_mostly_missing(columns, max_missing)
 
     encoded = None
     if labels is not None:
-        encoded = encode_label_array("target", labels)
+        encoded = encode_label_array("target", labels, task)
     elif target_series is not None and schema is not None and schema.target is not None:
         if task is not None and task != schema.task:
             raise ParameterError(f'`task` must be "{schema.task}" as in `like`, got {task!r}')
@@ -259,7 +300,10 @@ def _encode(
     elif target_series is not None:
         if target_series.name not in roles:
             target_series = _named_apart(target_series, frame, features)
-        encoded = encode_target(target_series, "classes" if task is None and target_series.name in nominal else task)
+        task = "classes" if task is None and target_series.name in nominal else task
+        if task is None and source.marks is None:
+            check_marks(target_series)
+        encoded = encode_target(target_series, task)
     return Encoded(
         columns,
         n_rows,
@@ -282,6 +326,46 @@ def _features_like(frame: Source, schema: Schema, needed: Sequence[str]) -> list
 def _columns_like(frame: Source, schema: Schema, needed: Sequence[str]) -> list[Column]:
     wanted = set(_features_like(frame, schema, needed))
     return [encode_column_like(frame.get_column(f.name), f) for f in schema.features if f.name in wanted]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def _without_mostly_missing(columns: list[Column] | Cells, most: float) -> list[Column] | Cells:
+    """The columns of which no larger share of rows is missing."""
+    if not isinstance(columns, Cells):
+        return [column for column in columns if _missing(column).mean() <= most]
+    if not columns.dtype.startswith("Float"):
+        return columns
+    places = columns.places
+    return columns.select([name for name in places if np.isnan(columns.array[:, places[name]]).mean() <= most])
+
+
+def _missing(column: Column) -> npt.NDArray[np.bool_]:
+    """Which rows are missing."""
+    missing = np.zeros(len(column.values), dtype=np.bool_) if column.missing is None else column.missing
+    if column.kind == "float":
+        missing = np.isnan(column.values)
+    elif column.kind in ("ordinal", "nominal"):
+        missing = np.equal(column.values, MISSING)
+    return missing
+
+
+def _warn_of_unseen(columns: list[Column], then: str) -> None:
+    """Warn, once for a table, of levels that were not there in training."""
+    found = []
+    for column in columns:
+        codes, n_levels = column.values, len(column.levels)
+        for at, level in enumerate(column.unseen):
+            rows = int((codes == n_levels + at).sum())
+            if rows > 0:
+                found.append(
+                    f"column {quoted(column.name)} is {quoted(level)} in {rows:,} row{'' if rows == 1 else 's'}"
+                )
+    if found:
+        more = f" and {len(found) - NAMES_SHOWN} more" if len(found) > NAMES_SHOWN else ""
+        warn(f"levels that were not there in training: {', '.join(found[:NAMES_SHOWN])}{more}; {then}")
 
 
 def _check_kinds(
@@ -325,7 +409,7 @@ def _take_role(
         return None
     name = _column_name(given)
     if name is None:
-        return to_series(_own_name(given) or role, given)
+        return flat(to_series(_own_name(given) or role, given))
     _check_column(known, name, f"`{role}`")
     if name in roles:
         raise DataError(f"column {quoted(name)} cannot be both {roles[name]} and {role}")

@@ -10,10 +10,17 @@ import polars as pl
 from lattree._columns import cast_or_keep, distinct_cells, distinct_values, to_floats, to_int64
 from lattree._core import DataError, ParameterError, Schema
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
+from lattree._errors import warn
 from lattree._frames import plain_dtype
+from lattree._text import is_mark, numbers_beside_marks
 
 Task = Literal["classes", "numbers"]
+_INSTANT = "%Y-%m-%d %H:%M:%S%.f"
+"""How an instant is written as a class label: with the fraction of a second only where there is one."""
 Labels = list[str] | list[int] | list[float] | list[bool]
+
+_MANY_CLASSES = 20
+"""With more different whole numbers than this a target may not be one of classes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +43,7 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     Parameters
     ----------
     series : polars.Series
-        One label per row: text, integers, whole floats, booleans, categories; or numbers.
+        One label per row: text, integers, whole floats, booleans, categories, dates, instants; or numbers.
     task : {"classes", "numbers"} or None
         None: floats that are not all whole mean numbers, everything else means classes.
 
@@ -46,10 +53,15 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
         `task` is none of these.
     DataError
         A label is missing, a number is not finite (with the row), or the dtype cannot be a target.
+
+    Warns
+    -----
+    UserWarning
+        More than 20 different whole numbers are taken for classes without being told to.
     """
     if task not in (None, "classes", "numbers"):
         raise ParameterError(f'`task` must be "classes", "numbers" or None, got {task!r}')
-    dtype = dtype_to_text(series.dtype)
+    dtype, told = dtype_to_text(series.dtype), task is not None
     series = _present(series)
     if task is None:
         values = series.alias("")
@@ -58,7 +70,30 @@ def encode_target(series: pl.Series, task: Task | None) -> Target:
     if task == "numbers":
         return Target(series.name, task, dtype, _finite(series), [])
     labels, codes = distinct_values(_label_values(series))
-    return Target(series.name, task, dtype, codes, labels.to_list())
+    target = Target(series.name, task, dtype, codes, labels.to_list())
+    if not told:
+        _warn_of_many(target)
+    return target
+
+
+def _warn_of_many(target: Target) -> None:
+    labels = target.labels
+    if len(labels) > _MANY_CLASSES and isinstance(labels[0], (int, float)):
+        warn(
+            f"the target {quoted(target.name)} has {len(labels):,} different whole numbers, from {labels[0]} to "
+            f'{labels[-1]}, which are taken for classes: pass task="classes", or list it under nominal, '
+            'if they are names of classes, task="numbers" if they are amounts'
+        )
+
+
+def check_marks(series: pl.Series) -> None:
+    """Raise a DataError if labels are numbers as text but for some that mean a missing one."""
+    if series.dtype == pl.String and numbers_beside_marks(series) is not None:
+        row = next(row for row, label in enumerate(series) if label is not None and is_mark(label))
+        raise DataError(
+            f"the target {quoted(series.name)} is {quoted(series[row])} at row {row} and has numbers elsewhere; drop "
+            'that row, or pass task="classes" if it is a class'
+        )
 
 
 def is_label_array(values: Any) -> bool:
@@ -66,13 +101,16 @@ def is_label_array(values: Any) -> bool:
     return plain_dtype(values) not in (None, "Float32", "Float64", "UInt64") and values.ndim == 1
 
 
-def encode_label_array(name: str, array: npt.NDArray[Any]) -> Target:
+def encode_label_array(name: str, array: npt.NDArray[Any], task: Task | None) -> Target:
     """Return such an array as classes, as :func:`encode_target` does of a series.
 
     A series costs more than all the rest of a small table.
     """
     found, codes = distinct_cells(array)
-    return Target(name, "classes", plain_dtype(array) or "", codes.astype(np.uint32), found.tolist())
+    target = Target(name, "classes", plain_dtype(array) or "", codes.astype(np.uint32), found.tolist())
+    if task is None:
+        _warn_of_many(target)
+    return target
 
 
 def encode_target_like(series: pl.Series, schema: Schema) -> Target:
@@ -124,8 +162,20 @@ def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.ui
     codes : ndarray of uint32, shape (n_rows,)
         Positions in `labels`.
     """
-    values = cast_or_keep(_labels_to_series(labels), dtype_from_text(dtype))
-    return values.alias(name)[codes]  # without polars' query engine, as `gather` would
+    return label_values(dtype, labels).alias(name)[codes]  # without polars' query engine, as `gather` would
+
+
+def label_values(dtype: str, labels: Labels) -> pl.Series:
+    """Return the class labels, each once, in the caller's values and dtype; see :func:`label_series`."""
+    values, known = _labels_to_series(labels), dtype_from_text(dtype)
+    try:
+        if isinstance(known, pl.Date):
+            return values.str.to_date()
+        if isinstance(known, pl.Datetime) and values.dtype == pl.String:
+            return values.str.to_datetime(_INSTANT, time_unit=known.time_unit)
+    except pl.exceptions.PolarsError:  # a text of a tree file that does not fit
+        return values
+    return cast_or_keep(values, known)
 
 
 def number_series(name: str, dtype: str, values: npt.NDArray[np.float64]) -> pl.Series:
@@ -203,14 +253,20 @@ def _label_values(series: pl.Series) -> pl.Series:
     if isinstance(dtype, (pl.String, pl.Categorical, pl.Enum)):
         text: pl.Series = series.cast(pl.String)
         return text
+    if isinstance(dtype, pl.Date):
+        days: pl.Series = series.cast(pl.String)
+        return days
+    if isinstance(dtype, pl.Datetime) and dtype.time_zone is None:
+        instants: pl.Series = series.dt.to_string(_INSTANT)
+        return instants
     if isinstance(dtype, pl.Boolean):
         return series
     if dtype.is_integer():
         return to_int64(series, what)
     if not dtype.is_float():
         raise DataError(
-            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans or categories: "
-            "cast it to String to predict its values as classes"
+            f"{what} is {dtype_name(dtype)}; expected text, integers, whole floats, booleans, categories, dates or "
+            "times without a zone: cast it to String to predict its values as classes"
         )
     values: pl.Series = series.cast(pl.Float64).alias("")
     fraction = (values.floor() != values) | values.is_infinite()

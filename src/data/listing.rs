@@ -7,6 +7,8 @@ use rustc_hash::FxHashSet;
 
 use super::binarize::{Binarizer, CodedColumn, Passes};
 use super::codes::unpack;
+#[cfg(feature = "python")]
+use super::dataset::Column;
 use super::dataset::Dataset;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -43,6 +45,30 @@ pub(crate) fn list_tests(
     let prepared = binarizer.prepare(data, budget, false)?;
     let coded = prepared.and_then(|prepared| binarizer.code(data, prepared, budget, false));
     Ok(coded.and_then(|(columns, _)| distinct(data, columns, &mut Ticker::new(budget))))
+}
+
+/// Which tests each row of a table passes, row by row: 1 or 0. A missing value and an unseen level pass no test on a value.
+///
+/// The table has the columns that the tests ask about. Complexity: O(rows x tests).
+#[cfg(feature = "python")]
+pub(crate) fn passes(tests: &[Test], data: &Dataset, budget: &Budget) -> std::result::Result<Vec<i8>, Stop> {
+    let mut ticker = Ticker::new(budget);
+    let mut cells = Vec::with_capacity(data.n_rows() * tests.len());
+    let asked: Vec<(&Test, &Column, u32)> = tests
+        .iter()
+        .map(|test| {
+            let feature = test.feature() as usize;
+            let n_levels = data.schema().features[feature].kind.levels().len();
+            (test, &*data.columns()[feature], n_levels as u32)
+        })
+        .collect();
+    for row in 0..data.n_rows() {
+        ticker.tick(tests.len())?;
+        let pass =
+            |&(test, column, n_levels): &(&Test, &Column, u32)| test.branch(column.value(row, n_levels)) == Some(0);
+        cells.extend(asked.iter().map(|of_test| i8::from(pass(of_test))));
+    }
+    Ok(cells)
 }
 
 /// The tests that are not constant and differ from every earlier one and its complement.

@@ -18,7 +18,7 @@ pub use binarize::{Binarizer, Nominal, OwnTests, Thresholds};
 pub use binary::BinaryTable;
 pub use dataset::{Column, Dataset, Target, Value};
 #[cfg(feature = "python")]
-pub(crate) use listing::list_tests;
+pub(crate) use listing::{list_tests, passes};
 pub(crate) use notation::Notation;
 pub use ranked::RankedTable;
 pub use schema::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};

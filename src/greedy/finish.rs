@@ -40,11 +40,12 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
 
 /// The tree of one leaf, for a table that there was no time to code.
 pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
-    let (masses, units) = class_masses(data, params)?;
+    let (masses, units, n_rows) = class_masses(data, params)?;
     let label = costs.leaf(&masses).1;
     let masses = masses.into_iter().map(|mass| units.value(mass)).collect();
     let leaf = Node::Leaf(Leaf::Class { label, masses, empty: false });
-    with_costs(Tree::new(data.schema().clone(), policies(params), vec![leaf])?, params)
+    let tree = Tree::new(data.schema().clone(), policies(params), vec![leaf])?;
+    with_costs(tree.with_rows(vec![n_rows as u64])?, params)
 }
 
 /// Whether all errors cost the same.
@@ -77,7 +78,7 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         Node::Leaf(Leaf::Class { label: costs.leaf(&all).1, masses, empty })
     };
     let by_imputation = matches!(params.missing, Missing::Mean | Missing::ClassMean);
-    let mut nodes: Vec<Node> = Vec::new();
+    let (mut nodes, mut rows): (Vec<Node>, Vec<u64>) = (Vec::new(), Vec::new());
     // A node that was grown, or one whose empty branch is meant; and the branch of the node above that leads here.
     let mut pending = vec![(0u32, false, None)];
     while let Some((id, empty, parent)) = pending.pop() {
@@ -90,6 +91,7 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
             split.children[branch] = index;
         }
         let node = &grown[id as usize];
+        rows.push(if empty { 0 } else { node.rows.into() });
         let Some(split) = node.split.as_ref().filter(|_| !empty) else {
             nodes.push(leaf(node, empty));
             continue;
@@ -134,16 +136,14 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
         }
         nodes.push(Node::Split(made));
     }
-    with_costs(Tree::new(data.schema().clone(), policies(params), nodes)?, params)
+    with_costs(Tree::new(data.schema().clone(), policies(params), nodes)?.with_rows(rows)?, params)
 }
 
-/// The tree with what its mixtures of leaves need to be judged by.
+/// The tree with what mixtures of leaves, and nodes above leaves, are judged by.
 fn with_costs(tree: Tree, params: &Params) -> Result<Tree> {
     match &params.costs {
-        // Only there a case ends in several leaves. Where all errors cost the same, the most probable class costs least.
-        Some(costs) if policies(params).missing == MissingPolicy::Fractional && !are_equal(costs) => {
-            tree.with_costs(costs)
-        }
+        // Where all errors cost the same, the most probable class costs least.
+        Some(costs) if !are_equal(costs) => tree.with_costs(costs),
         _ => Ok(tree),
     }
 }

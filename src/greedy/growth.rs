@@ -42,6 +42,8 @@ pub(crate) struct Grown {
     /// Mass per class, in units, or in those of fractions.
     pub masses: ClassSums,
     pub whole: bool,
+    /// How many rows came, whole or in part.
+    pub rows: u32,
     pub split: Option<GrownSplit>,
 }
 
@@ -359,6 +361,6 @@ impl Task<'_> {
     }
 
     fn leaf(self) -> Grown {
-        Grown { masses: self.side.masses.into(), whole: self.whole, split: None }
+        Grown { masses: self.side.masses.into(), whole: self.whole, rows: self.rows as u32, split: None }
     }
 }

@@ -58,6 +58,7 @@ pub(crate) mod table;
 pub(crate) mod weigh;
 
 use crate::budget::{Budget, Limits, Status};
+use crate::constraint::check_min_leaf_mass;
 pub use crate::criterion::Criterion;
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -119,6 +120,9 @@ pub struct Params {
     pub min_branch: Option<u64>,
     /// Every branch of a split that is not empty has at least this many cases.
     pub min_leaf: u64,
+    /// Every branch of a split that is not empty has at least this mass: weights and those of classes counted, not cases.
+    /// 0: no limit; else `min_cases`, `min_branch` and `min_leaf` are left as they are by default.
+    pub min_leaf_mass: f64,
     /// The longest path from the root to a leaf, in splits.
     pub max_depth: Option<u64>,
     /// The least gain of a split, per unit of mass at its node; it must be positive in any case.
@@ -148,6 +152,7 @@ impl Default for Params {
             min_cases: 2,
             min_branch: None,
             min_leaf: 1,
+            min_leaf_mass: 0.0,
             max_depth: None,
             min_gain: 0.0,
             max_leaves: None,
@@ -176,6 +181,8 @@ impl Params {
         if self.min_branch == Some(0) {
             return Err(invalid("min_branch", "at least 1, or None", "0".into()));
         }
+        let counts_cases = self.min_cases > 2 || self.min_branch.is_some() || self.min_leaf > 1;
+        check_min_leaf_mass(self.min_leaf_mass, counts_cases)?;
         if self.max_leaves == Some(0) {
             return Err(invalid("max_leaves", "at least 1, or None", "0".into()));
         }

@@ -55,13 +55,18 @@ pub(crate) fn with_rules<W: WithRules>(table: &Table, params: &Params, costs: &C
 fn rules<I>(table: &Table, params: &Params, [whole, parts]: [I; 2]) -> [Rule<I>; 2] {
     let rule = |impurity, digits: u32| {
         let cases = |n: u64| n.saturating_mul(1 << digits);
+        let (min_cases, min_leaf) = match params.min_leaf_mass {
+            0.0 => (params.min_cases, params.min_leaf),
+            // What is counted is mass. A case alone is pure.
+            mass => (0, table.units.at_least(mass)),
+        };
         Rule {
             impurity,
             ratio: params.criterion == Criterion::GainRatio,
             max_depth: params.max_depth.unwrap_or(u64::MAX),
-            min_cases: cases(params.min_cases),
+            min_cases: cases(min_cases),
             min_branch: cases(params.min_branch.unwrap_or(0)),
-            min_leaf: cases(params.min_leaf),
+            min_leaf: cases(min_leaf),
             min_gain: params.min_gain,
             nominal: params.nominal_splits,
             shares_order: params.costs.is_none() || params.criterion != Criterion::Gini,

@@ -206,6 +206,8 @@ impl Table {
         let weights = match (are_counts, cases.counts()) {
             (true, None) => Weights::Unit,
             (true, Some(_)) => Weights::Counts(counts()),
+            // Cases count as much as they weigh.
+            _ if params.min_leaf_mass > 0.0 => Weights::Counts(masses()),
             _ => Weights::Masses(counts(), masses()),
         };
         let count = match &weights {

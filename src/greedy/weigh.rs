@@ -38,8 +38,8 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
     Ok((cases, present, units))
 }
 
-/// The mass of each class among the rows to learn from, and the unit of mass; no column is copied.
-pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>, Units)> {
+/// The mass of each class among the rows to learn from, the unit of mass, and how many rows they are; no column is copied.
+pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>, Units, usize)> {
     let rows: Vec<usize> = bits::ones(&learnable(data, params)?).collect();
     let cases = data.select(&[])?.take(&rows);
     let units = Weighing::new(&cases, &params.class_weight, &rows).units(shares_out(data, params, &rows))?;
@@ -47,7 +47,7 @@ pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>,
     if let Target::Classes(classes) = cases.target() {
         classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&cases, row));
     }
-    Ok((masses, units))
+    Ok((masses, units, rows.len()))
 }
 
 /// Whether cases are shared out to branches.

@@ -51,7 +51,8 @@ impl Fallback {
         let greedy = greedy::Params {
             max_depth: Some(constraints.max_depth.into()),
             max_leaves: binds.then_some(constraints.max_nodes + 1),
-            min_leaf: constraints.min_leaf,
+            min_leaf: params.min_leaf,
+            min_leaf_mass: params.min_leaf_mass,
             nominal_splits: NominalSplits::OneVsRest,
             missing: Missing::Level,
             unseen: params.unseen,

@@ -9,7 +9,7 @@ use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// The cost of a single leaf.
 pub(super) fn leaf_cost(data: &Dataset, units: &Units) -> u64 {
-    objective::leaf(&masses(data, units, 1, |_| 0)).0
+    objective::leaf(&masses(data, units, 1, |_| 0).0).0
 }
 
 /// Sends all cases down the shape, which is a leaf where patterns are not known. O(patterns x depth + cases).
@@ -70,7 +70,7 @@ pub(super) fn grow(
             || (0..firsts.len() as u32).any(|pattern| value(pattern) == Value::Missing)
     };
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let by_class =
+    let (by_class, mut rows) =
         masses(data, units, nodes.len(), |row| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]));
     let mut totals = vec![0; nodes.len()];
     for (index, node) in nodes.iter_mut().enumerate().rev() {
@@ -85,6 +85,7 @@ pub(super) fn grow(
             Node::Split(split) => {
                 let [pass, fail] = [0, 1].map(|branch| totals[split.children[branch] as usize]);
                 totals[index] = pass + fail;
+                rows[index] = split.children.iter().map(|&child| rows[child as usize]).sum();
                 split.masses = [units.value(pass), units.value(fail)].into();
                 split.default = match &split.test {
                     Test::Missing { .. } => 0,
@@ -94,16 +95,18 @@ pub(super) fn grow(
         }
     }
     let policies = Policies { missing: MissingPolicy::Default, unseen: params.unseen };
-    Tree::new(data.schema().clone(), policies, nodes)
+    Tree::new(data.schema().clone(), policies, nodes)?.with_rows(rows)
 }
 
-/// Mass per group of cases and class, group after group. Panics without a class target: the search checked it.
-fn masses(data: &Dataset, units: &Units, n_groups: usize, group_of: impl Fn(usize) -> usize) -> Vec<u64> {
+/// Mass per group of cases and class, group after group, and rows per group. Panics without a class target: the search checked it.
+fn masses(data: &Dataset, units: &Units, n_groups: usize, group_of: impl Fn(usize) -> usize) -> (Vec<u64>, Vec<u64>) {
     let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let mut masses = vec![0; n_groups * n_classes];
+    let (mut masses, mut rows) = (vec![0; n_groups * n_classes], vec![0; n_groups]);
     for (row, &class) in classes.iter().enumerate().filter(|&(row, _)| data.count(row) > 0) {
-        masses[group_of(row) * n_classes + class as usize] += units.mass(data, row);
+        let group = group_of(row);
+        masses[group * n_classes + class as usize] += units.mass(data, row);
+        rows[group] += 1;
     }
-    masses
+    (masses, rows)
 }

@@ -44,7 +44,7 @@ pub use dense::parts::Measure;
 pub use dense::{Counting, Order};
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
-use crate::constraint::Constraints;
+use crate::constraint::{Constraints, check_min_leaf_mass};
 use crate::data::{Binarizer, BinaryTable, Dataset, Target, Thresholds};
 use crate::error::{Error, Result};
 use crate::objective::{Objective, Units};
@@ -68,6 +68,8 @@ pub struct Params {
     pub max_nodes: Option<u64>,
     /// The fewest cases in a branch of a split.
     pub min_leaf: u64,
+    /// The least mass in a branch of a split: weights counted, not cases. 0: no limit; else `min_leaf` is 1.
+    pub min_leaf_mass: f64,
     /// What is minimised.
     pub objective: Objective,
     /// What an internal node costs, in units of the objective.
@@ -96,9 +98,10 @@ impl Default for Params {
             max_depth: 4,
             max_nodes: None,
             min_leaf: 1,
+            min_leaf_mass: 0.0,
             objective: Objective::Errors,
             node_penalty: 0.0,
-            rank: Rank::Objective,
+            rank: Rank::default(),
             binarizer: Binarizer::default(),
             engine: Engine::Auto,
             unseen: Unseen::Majority,
@@ -114,9 +117,9 @@ impl Default for Params {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Rank {
     /// The least cost; of those the canonical tree.
-    #[default]
     Objective,
     /// The least cost, then the fewest internal nodes; of those the canonical tree within that many nodes.
+    #[default]
     ObjectiveThenNodes,
 }
 
@@ -206,6 +209,7 @@ impl Params {
     /// Checks every parameter, so that a search starts only with ones that make sense.
     pub fn checked(self) -> Result<Checked> {
         let constraints = Constraints::checked(self.max_depth, self.max_nodes, self.min_leaf)?;
+        check_min_leaf_mass(self.min_leaf_mass, self.min_leaf > 1)?;
         if !(self.node_penalty.is_finite() && self.node_penalty >= 0.0) {
             return Err(Error::InvalidParameter {
                 name: "node_penalty",
@@ -307,7 +311,8 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     let threads = threads::resolve(params.params.threads);
     let mut stats = BTreeMap::new();
     let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
-    let run = Run { data, units: &units, params, budget, board, threads };
+    let constraints = params.constraints.with_mass(params.params.min_leaf_mass, &units);
+    let run = Run { data, units: &units, params, constraints, budget, board, threads };
     let early = Fallback::early(&run);
     let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
     // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
@@ -348,6 +353,15 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
             (tree, incumbent.cost)
         }
     };
+    // A search that ended early has not looked for splits that decide nothing.
+    let (tree, cost) = match stop {
+        None => (tree, cost),
+        Some(_) => {
+            let simplified = tree.simplified();
+            let saved = (tree.n_nodes() - simplified.n_nodes()) as u64;
+            (simplified, cost - saved * units.node_penalty)
+        }
+    };
     let bound = incumbent.bound.min(cost);
     let (objective, lower_bound) = (units.value(cost), units.value(bound));
     board.publish(budget.seconds(), objective, lower_bound);
@@ -376,7 +390,7 @@ pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Resu
     let table = BinaryTable::new(data, &params.params.binarizer, &budget, false)?;
     let measure_table = |mut table: BinaryTable| {
         let ticker = &mut Ticker::new(&budget);
-        let problem: Problem<u32> = Problem::new(data, &mut table, &units, params.constraints.min_leaf, ticker)?;
+        let problem: Problem<u32> = Problem::new(data, &mut table, &units, &params.constraints, ticker)?;
         dense::parts::measure::<u32, u16>(&problem, &budget, params.params.switches.dense(true), measure)
     };
     Ok(table.and_then(measure_table).err())
@@ -386,6 +400,7 @@ struct Run<'a> {
     data: &'a Dataset,
     units: &'a Units,
     params: &'a Checked,
+    constraints: Constraints,
     budget: &'a Budget,
     board: &'a Board,
     threads: usize,
@@ -412,12 +427,12 @@ impl Run<'_> {
         table: &mut BinaryTable,
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
-        let constraints = &self.params.constraints;
+        let constraints = &self.constraints;
         let switches = &self.params.params.switches;
         let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
         let mut ticker = Ticker::new(self.budget);
         let _problem = self.budget.reserve(Problem::<M>::bytes(self.data, table, constraints.min_leaf))?;
-        let problem: Problem<M> = Problem::new(self.data, table, self.units, constraints.min_leaf, &mut ticker)?;
+        let problem: Problem<M> = Problem::new(self.data, table, self.units, constraints, &mut ticker)?;
         // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads, of which each has
         // cases, counts of single tests and bounds, and then pairs.
         let (available, scratches) =

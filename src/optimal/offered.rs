@@ -46,16 +46,16 @@ impl Size {
         let others = (self.n_classes.saturating_sub(1) as f64).min(Self::MANY);
         let at_three = 3e-6 * self.cases as f64 * (self.columns as f64).powf(1.5) * others;
         let levels = params.max_depth.min(params.max_nodes.map_or(u32::MAX, |nodes| nodes.min(64) as u32));
-        let relaxed = if params.min_leaf > 1 { 10.0 } else { 1.0 };
+        let relaxed = if params.min_leaf > 1 || params.min_leaf_mass > 0.0 { 10.0 } else { 1.0 };
         at_three * relaxed * 100f64.powi(levels as i32 - 3)
     }
 
     /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, and has
     /// weak bounds where leaves must not be small.
     fn few(&self, params: &Params) -> usize {
-        match params.min_leaf {
-            0 | 1 => (Self::FEW * self.columns).saturating_mul(self.n_classes.saturating_sub(1).max(1)),
-            _ => usize::MAX,
+        match params.min_leaf > 1 || params.min_leaf_mass > 0.0 {
+            true => usize::MAX,
+            false => (Self::FEW * self.columns).saturating_mul(self.n_classes.saturating_sub(1).max(1)),
         }
     }
 

@@ -5,6 +5,7 @@ use std::ops::{AddAssign, Range, Sub};
 use super::masses::class_masses;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
+use crate::constraint::Constraints;
 use crate::data::{BinaryTable, Dataset};
 use crate::objective::{self, Units};
 use crate::tree::Test;
@@ -35,7 +36,7 @@ impl Mass for u64 {
 /// the first cut of each chain that it passes, and the other tests it is on the true side of. The list is read off the
 /// bits where it is needed: that costs little beside the pairs it makes.
 /// Channel c < classes holds the mass of class
-/// c; where `min_leaf` matters one more channel holds the number of cases.
+/// c; where `min_leaf` matters one more channel holds the support: the number of cases, or their mass.
 pub(super) struct Problem<M> {
     pub(super) n_tests: usize,
     pub(super) n_classes: usize,
@@ -99,11 +100,12 @@ impl<M: Mass> Problem<M> {
         data: &Dataset,
         table: &mut BinaryTable,
         units: &Units,
-        min_leaf: u64,
+        constraints: &Constraints,
         ticker: &mut Ticker,
     ) -> Result<Self, Stop> {
         let (n_tests, n_rows, words) = (table.tests.len(), table.n_patterns, table.words);
         let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        let min_leaf = constraints.min_leaf;
         let channels = n_classes + usize::from(min_leaf > 1);
         let mut passes = vec![0u32; n_tests];
         let lines: Vec<&[u64]> = table.bits.chunks_exact(words.max(1)).collect();
@@ -153,7 +155,10 @@ impl<M: Mass> Problem<M> {
         let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row), ticker)?;
         let cases = match min_leaf {
             0 | 1 => None,
-            _ => Some(class_masses(data, &table.pattern_of, n_rows, |row| data.count(row), ticker)?),
+            _ => {
+                let support = |row| constraints.support(data, units, row);
+                Some(class_masses(data, &table.pattern_of, n_rows, support, ticker)?)
+            }
         };
         problem.mass_starts.reserve_exact(n_rows);
         problem.masses.reserve_exact(masses.n_entries() + if cases.is_some() { n_rows } else { 0 });

@@ -1,9 +1,33 @@
-//! Arguments as Python has them: whole numbers of any size, one name or several.
+//! Arguments as Python has them: whole numbers of any size, real numbers, one name or several.
+//!
+//! Their errors begin with "must be": who knows the name of the argument puts it in front.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
 use crate::error::Error;
+
+/// What is raised for an argument of another type than `expected`: a short value is shown, else its type.
+pub(super) fn wrong_type(expected: &str, got: Borrowed<'_, '_, PyAny>) -> PyErr {
+    const SHORT: usize = 40;
+    let is_plain = got.is_none()
+        || got.is_instance_of::<PyBool>()
+        || got.is_instance_of::<PyInt>()
+        || got.is_instance_of::<PyFloat>()
+        || got.is_instance_of::<PyString>();
+    let shown = if is_plain { got.repr().ok().map(|text| text.to_string()) } else { None };
+    let shown = shown.filter(|text| text.chars().count() <= SHORT);
+    let kind =
+        || got.get_type().name().map_or_else(|_| "another object".into(), |name| format!("a value of type {name}"));
+    PyTypeError::new_err(format!("must be {expected}, got {}", shown.unwrap_or_else(kind)))
+}
+
+/// Whether an object is a boolean, of Python or numpy: these pass as numbers, and are mistakes.
+fn is_boolean(object: Borrowed<'_, '_, PyAny>) -> PyResult<bool> {
+    let name = object.get_type().name()?;
+    Ok(name == "bool" || name == "bool_")
+}
 
 /// An argument that must be a whole number.
 pub(super) struct Whole {
@@ -22,13 +46,41 @@ impl<'py> FromPyObject<'_, 'py> for Whole {
     type Error = PyErr;
 
     fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if is_boolean(object)? {
+            return Err(wrong_type("a whole number", object));
+        }
         match object.extract::<i128>() {
             Ok(value) => Ok(value.into()),
             Err(error) if error.is_instance_of::<PyOverflowError>(object.py()) => {
                 Ok(Whole { value: None, text: object.str()?.extract()? })
             }
-            Err(error) => Err(error),
+            Err(_) => Err(wrong_type("a whole number", object)),
         }
+    }
+}
+
+/// An argument that must be a real number.
+pub(super) struct Real(pub(super) f64);
+
+impl<'py> FromPyObject<'_, 'py> for Real {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        match object.extract() {
+            Ok(value) if !is_boolean(object)? => Ok(Real(value)),
+            _ => Err(wrong_type("a number", object)),
+        }
+    }
+}
+
+/// An argument that must be true or false.
+pub(super) struct Flag(pub(super) bool);
+
+impl<'py> FromPyObject<'_, 'py> for Flag {
+    type Error = PyErr;
+
+    fn extract(object: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        object.extract().map(Flag).map_err(|_| wrong_type("True or False", object))
     }
 }
 
@@ -56,10 +108,7 @@ impl<'py> FromPyObject<'_, 'py> for Names {
         if let Ok(name) = object.extract() {
             return Ok(Names::One(name));
         }
-        object.extract().map(Names::Several).or_else(|_| {
-            let got = object.get_type().name()?;
-            Err(PyTypeError::new_err(format!("must be a name or a sequence of names, got {got}")))
-        })
+        object.extract().map(Names::Several).map_err(|_| wrong_type("a name or a sequence of names", object))
     }
 }
 

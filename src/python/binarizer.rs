@@ -1,16 +1,17 @@
 //! `Binarizer`.
 
 use pyo3::prelude::*;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::Whole;
 use super::data::PyDataset;
 use super::error::one_of;
-use super::keywords::{NewArguments, new_arguments, repr};
-use super::run::{OnInterrupt, interruptible};
-use crate::budget::{Budget, Ticker};
+use super::keywords::{Keywords, NewArguments, new_arguments, repr};
+use super::offered::PyOfferedTests;
+use super::run::interruptible;
+use crate::budget::{Budget, Stop};
 use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
 use crate::error::Error;
-use crate::tree::{Test, test_words};
+use crate::tree::Test;
 
 const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("auto", Thresholds::Auto),
@@ -20,7 +21,7 @@ const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("mdlp", Thresholds::Mdlp),
 ];
 const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
-const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("false", OwnTests::No)];
+const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("fails", OwnTests::No)];
 const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nominal", "missing"];
 
 /// The value of a named choice.
@@ -54,8 +55,9 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) ->
 ///     The most cuts of one column, under "auto" and "quantile".
 /// nominal : {"one_vs_rest", "subsets"}, default="one_vs_rest"
 ///     ``x is level`` for each level that occurs, or ``x in levels`` for each proper subset (at most 10 levels).
-/// missing : {"own_test", "false"}, default="own_test"
-///     A missing value fails every value test. With "own_test", columns that have missing values offer a test for it.
+/// missing : {"own_test", "fails"}, default="own_test"
+///     A missing value fails every test of a value. With "own_test", columns that have missing values offer a test for
+///     it; with "fails", none do. "false", the earlier word for "fails", still works, with a DeprecationWarning.
 ///
 /// Raises
 /// ------
@@ -68,26 +70,22 @@ pub struct PyBinarizer(pub(super) Binarizer);
 #[pymethods]
 impl PyBinarizer {
     #[new]
-    #[pyo3(signature = (*, thresholds="auto", max_tests=Whole::from(1000), max_thresholds=None, nominal="one_vs_rest", missing="own_test"))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
         text_signature = "(*, thresholds='auto', max_tests=1000, max_thresholds=None, nominal='one_vs_rest', missing='own_test')"
     )]
-    fn new(
-        thresholds: &str,
-        max_tests: Whole,
-        max_thresholds: Option<Whole>,
-        nominal: &str,
-        missing: &str,
-    ) -> PyResult<Self> {
+    fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let default = Binarizer::default();
+        keywords.rename("missing", "false", "fails")?;
         let binarizer = Binarizer {
-            thresholds: choice("thresholds", &THRESHOLDS, thresholds)?,
-            max_tests: max_tests.at_least(1, "max_tests", "at least 1")?,
-            max_thresholds: max_thresholds
-                .map(|n| n.at_least(1, "max_thresholds", "at least 1, or None"))
-                .transpose()?,
-            nominal: choice("nominal", &NOMINAL, nominal)?,
-            missing: choice("missing", &MISSING, missing)?,
+            thresholds: keywords.choice("thresholds", &THRESHOLDS, default.thresholds)?,
+            max_tests: keywords.whole("max_tests", default.max_tests, 1, "at least 1")?,
+            max_thresholds: keywords.limit("max_thresholds", 1)?,
+            nominal: keywords.choice("nominal", &NOMINAL, default.nominal)?,
+            missing: keywords.choice("missing", &MISSING, default.missing)?,
         };
+        keywords.end()?;
         Ok(PyBinarizer(binarizer.checked()?))
     }
 
@@ -132,17 +130,17 @@ impl PyBinarizer {
     /// DataError
     ///     No row is present, a nominal column has too many levels for "subsets", or "mdlp" lacks classes.
     fn tests(&self, py: Python<'_>, data: &PyDataset) -> PyResult<Vec<String>> {
+        self._offered(py, data)?.words(py, None)
+    }
+
+    /// The tests of :meth:`tests`, to be put to other tables.
+    fn _offered(&self, py: Python<'_>, data: &PyDataset) -> PyResult<PyOfferedTests> {
         let data = &data.0;
         let budget = Budget::unlimited();
-        let work = || {
-            let Ok(tests) = list_tests(data, &self.0, &budget)? else { return Ok(Vec::new()) };
-            let mut ticker = Ticker::new(&budget);
-            // An interrupt is raised, whatever was listed until then.
-            let goes_on = |_: &&Test| ticker.tick(500).is_ok();
-            Ok(tests.iter().take_while(goes_on).map(|test| test_words(data.schema(), test)).collect())
-        };
-        let tests: Result<Vec<String>, Error> = interruptible(py, &budget, None, OnInterrupt::Raise, work)?;
-        Ok(tests?)
+        let work = || list_tests(data, &self.0, &budget);
+        let tests: Result<Result<Vec<Test>, Stop>, Error> = interruptible(py, &budget, work)?;
+        // An interrupt is raised, whatever was listed until then.
+        Ok(PyOfferedTests::new(data.schema(), tests?.unwrap_or_default()))
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

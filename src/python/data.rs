@@ -6,13 +6,14 @@ use std::sync::Arc;
 use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArray};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PyTuple};
+use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
 
-use super::argument::{Names, Whole};
+use super::argument::{Flag, Names, Real, Whole};
 use super::cells::{EncodedCells, with_rows};
+use super::keywords::refuse;
 use super::run::by_rows;
 use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
-use super::tree::PyTree;
+use super::tree::{PyTree, unseen_name};
 use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
 use crate::names::quoted;
 use crate::tree::Rows;
@@ -40,12 +41,22 @@ use crate::tree::Rows;
 ///     Columns to leave out. They, and all that `like` does not know, may hold anything: they are not converted.
 /// like : Dataset, Schema, Tree or None, default=None
 ///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with it.
+/// max_missing : float or None, default=None
+///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With `like`
+///     the columns are those that it has.
 ///
 /// Notes
 /// -----
-/// Kinds follow from dtypes: floats, integers, dates and times are continuous;
-/// strings, categoricals and booleans nominal; enums ordinal. Integers, instants, durations and times of day are exact;
-/// decimals are read as 64-bit floats. Null and NaN are missing; infinities are ordinary values.
+/// Kinds follow from dtypes: floats, integers, dates and times are continuous; strings, categoricals and booleans
+/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit floats.
+/// Null and NaN are missing; infinities are ordinary values.
+///
+/// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and the
+/// like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
+///
+/// With `like`, booleans match ``True`` and ``False``, ``true`` and ``false``, 1 and 0, as values and as text. A
+/// ``UserWarning`` names a column with a level that is not in `like`, the level and the number of rows. Another says that
+/// a target of more than 20 different whole numbers was taken for classes, if `task` does not.
 /// Complexity: O(cells), plus sorting the distinct levels.
 ///
 /// Raises
@@ -81,9 +92,9 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
 #[pymethods]
 impl PyDataset {
     #[new]
-    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None))]
+    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, **unknown))]
     #[pyo3(
-        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None)"
+        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -97,9 +108,13 @@ impl PyDataset {
         weight: Option<&Bound<'_, PyAny>>,
         drop: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
+        max_missing: Option<&Bound<'_, PyAny>>,
+        unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
+        refuse(&py.get_type::<Self>(), unknown)?;
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
+        options.set_item("max_missing", max_missing)?;
         options.set_item("drop", or_empty(py, drop))?;
         let encoded = table_module(py)?.getattr("encode")?.call((table, target), Some(&options))?;
         Self::from_encoded(&encoded, schema)
@@ -118,9 +133,9 @@ impl PyDataset {
     ///
     /// The other parameters, and errors, are those of :class:`Dataset`.
     #[staticmethod]
-    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None))]
+    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None, max_missing=None))]
     #[pyo3(
-        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None)"
+        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None, max_missing=None)"
     )]
     #[allow(clippy::too_many_arguments, non_snake_case)]
     fn from_arrays(
@@ -134,9 +149,11 @@ impl PyDataset {
         counts: Option<&Bound<'_, PyAny>>,
         weight: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
+        max_missing: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
+        options.set_item("max_missing", max_missing)?;
         let encoded = table_module(py)?.getattr("encode_arrays")?.call((X, y, feature_names), Some(&options))?;
         Self::from_encoded(&encoded, schema)
     }
@@ -174,8 +191,8 @@ impl PyDataset {
     ///
     /// Parameters
     /// ----------
-    /// rows : array-like of int
-    ///     Zero-based; negative ones count from the end.
+    /// rows : array-like of int, or slice
+    ///     Zero-based; negative ones count from the end. A slice is that of a list.
     ///
     /// Raises
     /// ------
@@ -184,11 +201,22 @@ impl PyDataset {
     /// TypeError
     ///     `rows` are no whole numbers.
     fn take(&self, py: Python<'_>, rows: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let rows = py.import("numpy")?.getattr("asarray")?.call1((rows,))?;
+        let numpy = py.import("numpy")?;
+        let given = rows;
+        let rows = match given.cast::<PySlice>() {
+            Ok(slice) => numpy.getattr("arange")?.call1((self.0.n_rows(),))?.get_item(slice)?,
+            Err(_) => numpy.getattr("asarray")?.call1((given,))?,
+        };
+        if rows.getattr("ndim")?.extract::<usize>()? != 1 {
+            let text = format!("`rows` must be a sequence of whole numbers or a slice, got {}", given.repr()?);
+            return Err(PyTypeError::new_err(text));
+        }
         let (kind, length): (String, usize) = (rows.getattr("dtype")?.getattr("kind")?.extract()?, rows.len()?);
         // A mask or a list of floats is more likely a mistake than a list of rows.
         if !matches!(kind.as_str(), "i" | "u") && length > 0 {
-            return Err(PyTypeError::new_err("`rows` must be whole numbers; for a mask pass numpy.flatnonzero(mask)"));
+            return Err(PyTypeError::new_err(
+                "`rows` must be whole numbers or a slice; for a mask pass numpy.flatnonzero(mask)",
+            ));
         }
         let rows: PyReadonlyArray1<'_, i64> = rows.call_method1("astype", ("int64",))?.extract()?;
         let n = self.0.n_rows() as i64;
@@ -231,10 +259,10 @@ impl PyDataset {
     /// -------
     /// tuple of Dataset
     ///     ``(1 - fraction, fraction)``, both in the table's row order and with its schema.
-    #[pyo3(signature = (fraction=0.25, *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(signature = (fraction=Real(0.25), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, fraction=0.25, *, seed=0, stratify=True)")]
-    fn split(&self, fraction: f64, seed: Whole, stratify: bool) -> PyResult<(Self, Self)> {
-        let (learn, test) = self.0.split(fraction, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
+    fn split(&self, fraction: Real, seed: Whole, stratify: Flag) -> PyResult<(Self, Self)> {
+        let (learn, test) = self.0.split(fraction.0, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify.0)?;
         Ok((PyDataset(learn), PyDataset(test)))
     }
 
@@ -246,11 +274,11 @@ impl PyDataset {
     ///     From 2 to the number of rows.
     /// seed, stratify
     ///     As in :meth:`split`.
-    #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=true))]
+    #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, k=5, *, seed=0, stratify=True)")]
-    fn folds(&self, k: Whole, seed: Whole, stratify: bool) -> PyResult<Vec<(Self, Self)>> {
+    fn folds(&self, k: Whole, seed: Whole, stratify: Flag) -> PyResult<Vec<(Self, Self)>> {
         let k = k.at_least(0, "k", "at least 2")?;
-        let folds = self.0.folds(k, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify)?;
+        let folds = self.0.folds(k, seed.at_least(0, "seed", "from 0 to 2^64 - 1")?, stratify.0)?;
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 
@@ -473,7 +501,7 @@ impl PyDataset {
         }
         let names: Vec<String> = used.iter().map(|feature| feature.name.clone()).collect();
         let encode = table_module(py)?.getattr("encode_for_prediction")?;
-        let encoded = encode.call1((table, PySchema(schema.clone()), names))?;
+        let encoded = encode.call1((table, PySchema(schema.clone()), names, unseen_name(tree.policies().unseen)))?;
         let used = Arc::new(Schema { features: used.into_iter().cloned().collect(), target: schema.target.clone() });
         Ok(PredictOn::Made(Self::from_encoded(&encoded, Some(used))?))
     }

@@ -1,6 +1,6 @@
 //! The one place that knows Python exceptions: with it `?` works in every method.
 
-use pyo3::exceptions::{PyException, PyValueError};
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyDict, PyTuple, PyType};
@@ -10,6 +10,19 @@ use crate::error::Error;
 static DATA: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static PARAMETER: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 static TREE: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+static INTERRUPTED: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+const INTERRUPTED_DOC: &str = "\
+Ctrl-C ended a search; what it had found is in `result`.
+
+A KeyboardInterrupt, and no LattreeError: what handles errors lets it pass.
+
+Attributes
+----------
+result : OptimalResult, GreedyResult, SubsetResult, DistinctCounts, or what the functions of lattree.experiments return
+    What ``on_interrupt=\"return\"`` would have returned, with ``status == \"interrupted\"``; of trees that were being
+    listed, how many there were; of experiments, the folds that were done. None if there was nothing yet.
+";
 
 /// Makes the exceptions. Each is also the built-in one that a caller would guess.
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -24,6 +37,9 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         // A second import of the module in one process keeps the first class.
         let _ = cell.set(py, class.unbind());
     }
+    let class = add_class(module, "Interrupted", INTERRUPTED_DOC, &[py.get_type::<PyKeyboardInterrupt>()])?;
+    class.setattr("result", py.None())?;
+    let _ = INTERRUPTED.set(py, class.unbind());
     Ok(())
 }
 
@@ -40,6 +56,21 @@ fn add_class<'py>(
     let class = py.get_type::<PyType>().call1((name, PyTuple::new(py, bases)?, body))?.cast_into::<PyType>()?;
     module.add(name, &class)?;
     Ok(class)
+}
+
+/// Ctrl-C, with what the search had found by then. What a signal handler or a callback has raised of its own kind stays
+/// what it is.
+pub(super) fn interrupted<'py>(py: Python<'py>, error: PyErr, result: Bound<'py, PyAny>) -> PyErr {
+    let Some(class) = INTERRUPTED.get(py).filter(|_| error.get_type(py).is(py.get_type::<PyKeyboardInterrupt>()))
+    else {
+        return error;
+    };
+    let new = PyErr::from_type(class.bind(py).clone(), "what the search had found is in `.result` of this exception");
+    new.set_traceback(py, error.traceback(py));
+    match new.value(py).setattr("result", result) {
+        Ok(()) => new,
+        Err(_) => error,
+    }
 }
 
 fn raise(cell: &PyOnceLock<Py<PyType>>, text: String) -> PyErr {
@@ -60,8 +91,13 @@ impl From<Error> for PyErr {
     }
 }
 
+/// The values that a parameter may have, in words.
+pub(super) fn any_of(accepted: &[&str]) -> String {
+    let values = accepted.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ");
+    if accepted.len() == 1 { values } else { format!("one of {values}") }
+}
+
 /// A parameter that has none of the values it may have.
 pub(super) fn one_of(name: &'static str, accepted: &[&str], got: &str) -> PyErr {
-    let expected = accepted.iter().map(|a| format!("{a:?}")).collect::<Vec<_>>().join(", ");
-    Error::InvalidParameter { name, expected: format!("one of {expected}"), got: format!("{got:?}") }.into()
+    Error::InvalidParameter { name, expected: any_of(accepted), got: format!("{got:?}") }.into()
 }

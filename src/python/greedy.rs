@@ -4,10 +4,16 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::data::PyDataset;
-use super::grower::{Keywords, PyGrower};
-use super::run::{OnInterrupt, Signals};
+use super::grower::PyGrower;
+use super::keywords::Keywords;
+use super::progress::Reporter;
+use super::result::PyProgress;
+use super::run::{OnInterrupt, Report, Signals};
 use super::tree::PyTree;
-use crate::greedy::search;
+use crate::budget::Budget;
+use crate::error::Error;
+use crate::greedy::{Outcome, search};
+use crate::optimal::Progress;
 use crate::tree::Tree;
 
 /// What a greedy search grew. Pickles.
@@ -75,6 +81,10 @@ pub(super) fn _greedy_result_from_parts(
 /// min_leaf : int, default=1
 ///     The fewest cases in each branch of a split that is not empty. Here and in `min_branch` only cases with a value in
 ///     the column count, parts of cases as parts.
+/// min_leaf_mass : float, default=0
+///     The least mass in each branch of a split that is not empty: weights and class weights count, not cases; finite,
+///     >= 0. 0: no limit. Where there is one, cases are not counted: `min_cases`, `min_branch` and `min_leaf` have to be
+///     left as they are by default.
 /// max_depth : int or None, default=None
 ///     The longest path from the root to a leaf, in splits; 0 gives a single leaf. None: no limit.
 /// min_gain : float, default=0
@@ -108,7 +118,7 @@ pub(super) fn _greedy_result_from_parts(
 ///     raise DataError.
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the tree so far comes back with
-///     ``status == "time_limit"``.
+///     ``status == "time_limit"``. Such a tree does not repeat exactly: how far a search comes depends on the machine.
 /// memory_limit : int or None, default=None
 ///     Bytes for what the search holds at once; what does not fit ends it with the tree so far and
 ///     ``status == "memory_limit"``. None: a quarter of the memory that the machine and the control group of the process
@@ -134,12 +144,15 @@ pub struct PyGreedyTreeSearch;
 #[pymethods]
 impl PyGreedyTreeSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, max_leaves=None, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let grower = PyGrower::new(&keywords, &["max_leaves"])?;
         keywords.end()?;
         Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))
@@ -158,9 +171,11 @@ impl PyGreedyTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`OptimalTreeSearch.run`; reports have `seconds` and `nodes`, those of the tree so far.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the tree so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the tree so far as its `result`, or
+    ///     return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -172,16 +187,33 @@ impl PyGreedyTreeSearch {
     ///     The target has no classes, no row is present, or a level is unseen by the schema.
     /// ParameterError
     ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
-    #[pyo3(signature = (data, *, on_interrupt="raise"))]
-    fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>, on_interrupt: &str) -> PyResult<PyGreedyResult> {
+    #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
+        data: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+        on_interrupt: &str,
+    ) -> PyResult<Bound<'py, PyGreedyResult>> {
         let (py, grower) = (slf.py(), slf.as_super().get());
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
         let data = PyDataset::to_search(data, "data")?;
         let params = grower.params_for(py, data.schema().labels())?.checked()?;
+        let reporter = Reporter::of(py, progress)?;
+        let call = reporter.callback(py);
+        let call = call.as_ref().map(|callback| {
+            |budget: &Budget| {
+                let (seconds, nodes) = (budget.seconds(), budget.grown());
+                callback.call1((PyProgress(Progress { seconds, objective: None, lower_bound: 0.0, nodes }),)).map(drop)
+            }
+        });
+        let report = call.as_ref().map(|call| call as Report<'_>);
         let signals = Signals::of(data, Some(params.threads_on(data)));
-        let work = |budget: &_| search(data, &params, budget);
-        let outcome = grower.running.run(py, params.budget(), signals, None, on_interrupt, work)??;
-        let tree = Py::new(py, PyTree(outcome.tree))?;
-        Ok(PyGreedyResult { tree, status: outcome.status.name().into(), seconds: outcome.seconds })
+        let work = |budget: &Budget| search(data, &params, budget);
+        let done = grower.running.run(py, params.budget(), signals, report, on_interrupt, work);
+        let make = |outcome: Result<Outcome, Error>| {
+            let Outcome { tree, status, seconds } = outcome?;
+            Ok(PyGreedyResult { tree: Py::new(py, PyTree(tree))?, status: status.name().into(), seconds })
+        };
+        reporter.closed(done.and_then(|done| done.deliver(py, make)), py)
     }
 }

@@ -1,14 +1,13 @@
 //! What all searches that grow greedy trees have in common: their keywords, read, kept and shown again in one place.
 
 use numpy::{AllowTypeChange, PyArrayLike2};
-use pyo3::conversion::FromPyObjectOwned;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
-use super::argument::Whole;
-use super::binarizer::{choice, name_of};
-use super::keywords::{NewArguments, new_arguments, repr};
+use super::argument::Real;
+use super::binarizer::name_of;
+use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::run::Running;
 use super::schema::labels_to_list;
 use super::tree::{UNSEEN, unseen_name};
@@ -36,11 +35,12 @@ const MISSING: [(&str, Missing); 5] = [
     ("level", Missing::Level),
 ];
 /// The keywords of all of them.
-const SHARED: [&str; 14] = [
+const SHARED: [&str; 15] = [
     "criterion",
     "min_cases",
     "min_branch",
     "min_leaf",
+    "min_leaf_mass",
     "max_depth",
     "min_gain",
     "nominal_splits",
@@ -52,51 +52,6 @@ const SHARED: [&str; 14] = [
     "memory_limit",
     "threads",
 ];
-
-/// The keywords of a call that are not read yet. Each is taken once, so that what is left is unknown.
-pub(super) struct Keywords<'py>(Bound<'py, PyDict>);
-
-impl<'py> Keywords<'py> {
-    pub(super) fn new(py: Python<'py>, given: Option<Bound<'py, PyDict>>) -> Self {
-        Keywords(given.unwrap_or_else(|| PyDict::new(py)))
-    }
-
-    pub(super) fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<Option<T>> {
-        let Some(value) = self.0.get_item(name)? else { return Ok(None) };
-        self.0.del_item(name)?;
-        let read = value.extract().map(Some).map_err(Into::into);
-        read.map_err(|error: PyErr| match error.is_instance_of::<PyTypeError>(value.py()) {
-            true => PyTypeError::new_err(format!("argument '{name}': {}", error.value(value.py()))),
-            false => error,
-        })
-    }
-
-    pub(super) fn choice<T: Copy>(&self, name: &'static str, choices: &[(&str, T)], default: T) -> PyResult<T> {
-        self.get::<String>(name)?.map_or(Ok(default), |given| choice(name, choices, &given))
-    }
-
-    /// A whole number from 1 on.
-    fn whole(&self, name: &'static str, default: u64) -> PyResult<u64> {
-        Ok(self.get::<Whole>(name)?.map_or(Ok(default), |n| n.at_least(1, name, "at least 1"))?)
-    }
-
-    /// A whole number that may be `None`: no limit.
-    pub(super) fn limit<T>(&self, name: &'static str, least: T) -> PyResult<Option<T>>
-    where
-        T: Copy + PartialOrd + std::fmt::Display + TryFrom<i128>,
-    {
-        let given = self.get::<Option<Whole>>(name)?.flatten();
-        Ok(given.map(|n| n.at_least(least, name, &format!("at least {least}, or None"))).transpose()?)
-    }
-
-    /// Refuses what was not read.
-    pub(super) fn end(self) -> PyResult<()> {
-        self.0.keys().iter().next().map_or(Ok(()), |name| {
-            let known = "help() of the class lists those that it has";
-            Err(PyTypeError::new_err(format!("unexpected keyword argument {}; {known}", name.repr()?)))
-        })
-    }
-}
 
 /// What searches that grow greedy trees are made with.
 #[pyclass(frozen, subclass, module = "lattree._core", name = "_GreedySearch")]
@@ -126,6 +81,10 @@ impl PyGrower {
     #[getter]
     fn min_leaf(&self) -> u64 {
         self.params.min_leaf
+    }
+    #[getter]
+    fn min_leaf_mass(&self) -> f64 {
+        self.params.min_leaf_mass
     }
     #[getter]
     fn max_depth(&self) -> Option<u64> {
@@ -200,11 +159,12 @@ impl PyGrower {
         let costs = keywords.get::<Option<Bound<'_, PyAny>>>("costs")?.flatten();
         let params = Params {
             criterion: keywords.choice("criterion", &CRITERIA, default.criterion)?,
-            min_cases: keywords.whole("min_cases", default.min_cases)?,
+            min_cases: keywords.whole("min_cases", default.min_cases, 1, "at least 1")?,
             min_branch: keywords.limit("min_branch", 1)?,
-            min_leaf: keywords.whole("min_leaf", default.min_leaf)?,
+            min_leaf: keywords.whole("min_leaf", default.min_leaf, 1, "at least 1")?,
+            min_leaf_mass: keywords.real("min_leaf_mass", default.min_leaf_mass)?,
             max_depth: keywords.limit("max_depth", 0)?,
-            min_gain: keywords.get("min_gain")?.unwrap_or(default.min_gain),
+            min_gain: keywords.real("min_gain", default.min_gain)?,
             max_leaves: keywords.limit("max_leaves", 1)?,
             nominal_splits: keywords.choice("nominal_splits", &NOMINAL_SPLITS, default.nominal_splits)?,
             missing: keywords.choice("missing", &MISSING, default.missing)?,
@@ -212,7 +172,7 @@ impl PyGrower {
             costs: costs.as_ref().map(rows_of).transpose()?,
             unseen: keywords.choice("unseen", &UNSEEN, default.unseen)?,
             limits: Limits {
-                seconds: keywords.get::<Option<f64>>("time_limit")?.flatten(),
+                seconds: keywords.get::<Option<Real>>("time_limit")?.flatten().map(|Real(seconds)| seconds),
                 memory: keywords.limit("memory_limit", 0)?,
                 ..default.limits
             },
@@ -267,7 +227,11 @@ fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py
     let weights = PyDict::new(given.py());
     let mut each = Vec::new();
     for item in named.items()? {
-        let (label, weight) = item.extract::<(Bound<'_, PyAny>, f64)>()?;
+        let (label, weight) = item.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
+        let Ok(Real(weight)) = weight.extract() else {
+            let (label, got) = (label.repr()?, weight.repr()?);
+            return Err(PyTypeError::new_err(format!("`class_weight` must have numbers, got {got} for {label}")));
+        };
         weights.set_item(label, weight)?;
         each.push(weight);
     }

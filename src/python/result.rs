@@ -1,8 +1,10 @@
 //! `OptimalResult` and `Progress`.
 
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::Arc;
 
+use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -31,7 +33,7 @@ pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
 /// gap : float or None
 ///     ``(objective - lower_bound) / objective``; 0 if proved.
 /// nodes : int
-///     Search nodes visited.
+///     Search nodes visited; of a greedy search, which has no objective and no bound, nodes of the tree.
 #[pyclass(frozen, eq, module = "lattree", name = "Progress")]
 #[derive(PartialEq)]
 pub struct PyProgress(pub(super) Progress);
@@ -179,6 +181,27 @@ impl PyOptimalResult {
             trace: outcome.trace,
             stats: outcome.stats.into_iter().map(|(name, count)| (name.into(), count)).collect(),
         })
+    }
+}
+
+impl PyOptimalResult {
+    /// Says that thresholds were thinned out, if they were, and how to have all.
+    pub(super) fn warn_of_thinned(&self, py: Python<'_>) -> PyResult<()> {
+        let mut n_tests = 0;
+        match &self.tests {
+            Tests::Offered(tests, _) if !self.exact_thresholds => tests.each(|_| n_tests += 1),
+            _ => (),
+        }
+        if n_tests == 0 {
+            return Ok(()); // all are there, or a limit struck before they were known
+        }
+        let text = format!(
+            "thresholds were thinned out to {n_tests} tests, and the tree is the best over these; for all thresholds, \
+             which may take much longer, use binarizer=Binarizer(thresholds=\"exact\")"
+        );
+        let text = CString::new(text).expect("no zero byte in it");
+        // Level 1 is the wrapper of `_calls.py`.
+        PyErr::warn(py, py.get_type::<PyUserWarning>().as_any(), &text, 2)
     }
 }
 

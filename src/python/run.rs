@@ -7,10 +7,12 @@ use std::sync::{Arc, Mutex, Weak};
 use std::thread::{Scope, ScopedJoinHandle};
 use std::time::{Duration, Instant};
 
+use pyo3::PyClass;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
 use super::binarizer::choice;
+use super::error::interrupted;
 use crate::budget::Budget;
 use crate::data::Dataset;
 use crate::threads::{self, lock};
@@ -18,7 +20,7 @@ use crate::threads::{self, lock};
 /// How often signals are looked for: Ctrl-C is answered within this time and that of a [`crate::budget::Ticker`].
 pub(super) const POLL: Duration = Duration::from_millis(50);
 /// How often progress is reported.
-const REPORT: Duration = Duration::from_millis(100);
+pub(super) const REPORT: Duration = Duration::from_millis(100);
 
 /// What Ctrl-C does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,13 +37,35 @@ impl OnInterrupt {
         choice("on_interrupt", &[("raise", OnInterrupt::Raise), ("return", OnInterrupt::Return)], name)
     }
 
-    /// What a call returns after its work: what was raised, or the outcome, if there is one.
-    fn conclude<T>(self, py: Python<'_>, raised: Option<PyErr>, outcome: Option<T>) -> PyResult<T> {
-        let keep = |error: &PyErr| self == OnInterrupt::Return && error.is_instance_of::<PyKeyboardInterrupt>(py);
+    /// What a call comes to after its work: an error that was raised, or the outcome, if there is one.
+    fn conclude<T>(self, py: Python<'_>, raised: Option<PyErr>, outcome: Option<T>) -> PyResult<Done<T>> {
+        let is_interrupt = |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py);
         match (raised, outcome) {
-            (Some(error), _) if !keep(&error) => Err(error),
-            (_, Some(value)) => Ok(value),
+            (Some(error), _) if !is_interrupt(&error) => Err(error),
+            (raised, Some(value)) => Ok(Done { value, interrupt: raised.filter(|_| self == OnInterrupt::Raise) }),
+            (Some(error), None) if self == OnInterrupt::Raise => Err(error),
             _ => Err(panicked()),
+        }
+    }
+}
+
+/// The outcome of work, and the Ctrl-C that is to be raised with it.
+pub(super) struct Done<T> {
+    value: T,
+    interrupt: Option<PyErr>,
+}
+
+impl<T> Done<T> {
+    /// The result that `make` makes of the outcome; raised with the Ctrl-C, if there was one.
+    pub(super) fn deliver<'py, R>(self, py: Python<'py>, make: impl FnOnce(T) -> PyResult<R>) -> PyResult<Bound<'py, R>>
+    where
+        R: PyClass + Into<PyClassInitializer<R>>,
+    {
+        let made = make(self.value).and_then(|result| Bound::new(py, result));
+        match (self.interrupt, made) {
+            (None, made) => made,
+            (Some(error), Ok(result)) => Err(interrupted(py, error, result.into_any())),
+            (Some(error), Err(_)) => Err(error),
         }
     }
 }
@@ -70,7 +94,7 @@ impl Running {
         report: Option<Report<'_>>,
         on_interrupt: OnInterrupt,
         work: impl FnOnce(&Budget) -> T + Send,
-    ) -> PyResult<T> {
+    ) -> PyResult<Done<T>> {
         std::thread::scope(|scope| {
             let signals = signals.filter(|_| report.is_none());
             // Its budget is told to a thread once there is one: a budget that hears signals is another.
@@ -105,18 +129,14 @@ impl Running {
     }
 }
 
-/// Runs `work` on a thread of its own, if there is one, with the interpreter free.
-pub(super) fn interruptible<T: Send>(
-    py: Python<'_>,
-    budget: &Budget,
-    report: Option<Report<'_>>,
-    on_interrupt: OnInterrupt,
-    work: impl FnOnce() -> T + Send,
-) -> PyResult<T> {
-    std::thread::scope(|scope| match Beside::start(scope) {
-        Some(beside) => beside.run(py, budget, report, on_interrupt, work),
-        None => on_interrupt.conclude(py, None, py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok())),
-    })
+/// Runs `work` on a thread of its own, if there is one, with the interpreter free. Ctrl-C is raised.
+pub(super) fn interruptible<T: Send>(py: Python<'_>, budget: &Budget, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    let raise = OnInterrupt::Raise;
+    let done = std::thread::scope(|scope| match Beside::start(scope) {
+        Some(beside) => beside.run(py, budget, None, raise, work),
+        None => raise.conclude(py, None, py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok())),
+    })?;
+    done.interrupt.map_or(Ok(done.value), Err)
 }
 
 /// A thread that waits for work.
@@ -149,7 +169,7 @@ impl<'s, T: Send + 's, W: FnOnce() -> T + Send + 's> Beside<'s, W, T> {
         report: Option<Report<'_>>,
         on_interrupt: OnInterrupt,
         work: W,
-    ) -> PyResult<T> {
+    ) -> PyResult<Done<T>> {
         let Beside { work: give, done: mut inbox, worker } = self;
         // It waits for nothing else.
         drop(give.send(work));
@@ -218,7 +238,12 @@ impl Signals {
     }
 
     /// Runs `work`, of a budget that hears them, right here with the interpreter free.
-    fn run<T: Send>(self, py: Python<'_>, on_interrupt: OnInterrupt, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+    fn run<T: Send>(
+        self,
+        py: Python<'_>,
+        on_interrupt: OnInterrupt,
+        work: impl FnOnce() -> T + Send,
+    ) -> PyResult<Done<T>> {
         let outcome = py.detach(|| catch_unwind(AssertUnwindSafe(work)).ok());
         on_interrupt.conclude(py, self.raised(), outcome)
     }

@@ -59,7 +59,8 @@ pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
 /// levels : list of str
 ///     The levels of an ordinal column in order, or of a nominal one; empty for a continuous one.
 /// dtype : str
-///     The polars dtype the column came with, as text.
+///     The polars dtype the column came with, as text; with what stood for missing cells, as a list, if it was read
+///     from text: ``Int64["NA"]``.
 #[pyclass(frozen, eq, hash, module = "lattree", name = "Feature")]
 #[derive(PartialEq, Hash)]
 pub struct PyFeature(pub(super) Feature);

@@ -2,26 +2,29 @@
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::{Names, Whole};
-use super::binarizer::{PyBinarizer, choice, name_of};
+use super::argument::{Names, Real};
+use super::binarizer::{PyBinarizer, name_of};
 use super::data::PyDataset;
 use super::error::one_of;
-use super::keywords::{NewArguments, new_arguments, repr};
+use super::keywords::{Keywords, NewArguments, new_arguments, repr};
+use super::progress::Reporter;
 use super::result::{PyOptimalResult, PyProgress};
 use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
+use crate::data::{Binarizer, Thresholds};
 use crate::objective::Objective;
 use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
 const ENGINES: [(&str, Engine); 3] =
     [("auto", Engine::Auto), ("tests", Engine::Tests), ("continuous", Engine::Continuous)];
-const KEYWORDS: [&str; 14] = [
+const KEYWORDS: [&str; 15] = [
     "max_depth",
     "max_nodes",
     "min_leaf",
+    "min_leaf_mass",
     "objective",
     "node_penalty",
     "rank",
@@ -46,14 +49,18 @@ const KEYWORDS: [&str; 14] = [
 /// min_leaf : int, default=1
 ///     The fewest cases (repetitions counted, weights not) in each branch of a split. The single leaf is always
 ///     admissible.
+/// min_leaf_mass : float, default=0
+///     The least mass in each branch of a split: weights count, not cases; finite, >= 0. 0: no limit; else `min_leaf` has
+///     to be 1.
 /// objective : {"errors"}, default="errors"
 ///     What is minimised: the mass of misclassified cases.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
-/// rank : str, sequence of str, or None, default="objective"
-///     What is best among trees, in order of importance: ``"objective"`` or ``("objective", "nodes")``, the fewest
-///     internal nodes of all trees of least cost. That is a second proof, which may take as long as the first. None:
-///     ``"objective"``.
+/// rank : str, sequence of str, or None, default=("objective", "nodes")
+///     What is best among trees, in order of importance. ``("objective", "nodes")``: the least cost, then the fewest
+///     internal nodes of all trees of that cost. The second is a proof of its own, which may take longer than the first;
+///     where a limit strikes during it, the status names the limit although `lower_bound` equals `objective`.
+///     ``"objective"``: the least cost alone, for whom speed matters more than a small tree. None: the default.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// engine : {"auto", "tests", "continuous"}, default="auto"
@@ -73,9 +80,10 @@ const KEYWORDS: [&str; 14] = [
 ///     raise DataError.
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the best tree so far comes back with
-///     ``status == "time_limit"``.
+///     ``status == "time_limit"``. How far a search comes in a time depends on the machine and what else runs there: such
+///     a result does not repeat exactly.
 /// node_limit : int or None, default=None
-///     The most search nodes. With one thread a repeatable limit.
+///     The most search nodes. With ``threads=1`` a result under it repeats exactly, on every machine.
 /// memory_limit : int or None, default=None
 ///     Bytes for live state and cache; None: a quarter of the memory there is (see :class:`GreedyTreeSearch`). A full
 ///     cache only slows the search.
@@ -109,52 +117,42 @@ pub struct PyOptimalTreeSearch {
 #[pymethods]
 impl PyOptimalTreeSearch {
     #[new]
-    #[pyo3(signature = (*, max_depth=Whole::from(4), max_nodes=None, min_leaf=Whole::from(1), objective="errors", node_penalty=0.0, rank=None, binarizer=None, engine="auto", unseen="majority", time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, objective='errors', node_penalty=0.0, rank='objective', binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
-    #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
-    fn new(
-        max_depth: Whole,
-        max_nodes: Option<Whole>,
-        min_leaf: Whole,
-        objective: &str,
-        node_penalty: f64,
-        rank: Option<Names>,
-        binarizer: Option<PyRef<'_, PyBinarizer>>,
-        engine: &str,
-        unseen: &str,
-        time_limit: Option<f64>,
-        node_limit: Option<Whole>,
-        memory_limit: Option<Whole>,
-        discrepancies: Option<Whole>,
-        threads: Option<Whole>,
-    ) -> PyResult<Self> {
-        let rank = rank.map_or_else(|| vec!["objective".into()], Names::list);
+    fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let default = Params::default();
+        let rank = keywords.get::<Option<Names>>("rank")?.flatten();
+        let rank = rank.map_or_else(|| vec!["objective".into(), "nodes".into()], Names::list);
         let best = match rank.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["objective"] => Rank::Objective,
             ["objective", "nodes"] => Rank::ObjectiveThenNodes,
             _ => return Err(one_of("rank", &["objective", "(objective, nodes)"], &rank.join(", "))),
         };
+        let binarizer = keywords.get::<Option<Bound<'_, PyAny>>>("binarizer")?.flatten();
         let params = Params {
-            max_depth: max_depth.at_least(0, "max_depth", "from 0 to 20")?,
-            max_nodes: max_nodes.map(|n| n.at_least(0, "max_nodes", "at least 0")).transpose()?,
-            min_leaf: min_leaf.at_least(1, "min_leaf", "at least 1")?,
-            objective: choice("objective", &[("errors", Objective::Errors)], objective)?,
-            node_penalty,
+            max_depth: keywords.whole("max_depth", default.max_depth, 0, "from 0 to 20")?,
+            max_nodes: keywords.limit("max_nodes", 0)?,
+            min_leaf: keywords.whole("min_leaf", default.min_leaf, 1, "at least 1")?,
+            min_leaf_mass: keywords.real("min_leaf_mass", default.min_leaf_mass)?,
+            objective: keywords.choice("objective", &[("errors", Objective::Errors)], default.objective)?,
+            node_penalty: keywords.real("node_penalty", default.node_penalty)?,
             rank: best,
-            binarizer: binarizer.map(|b| b.0.clone()).unwrap_or_default(),
-            engine: choice("engine", &ENGINES, engine)?,
-            unseen: choice("unseen", &UNSEEN, unseen)?,
+            binarizer: binarizer.as_ref().map_or(Ok(default.binarizer), binarizer_of)?,
+            engine: keywords.choice("engine", &ENGINES, default.engine)?,
+            unseen: keywords.choice("unseen", &UNSEEN, default.unseen)?,
             limits: Limits {
-                seconds: time_limit,
-                nodes: node_limit.map(|n| n.at_least(0, "node_limit", "at least 0")).transpose()?,
-                memory: memory_limit.map(|n| n.at_least(0, "memory_limit", "at least 0")).transpose()?,
+                seconds: keywords.get::<Option<Real>>("time_limit")?.flatten().map(|Real(seconds)| seconds),
+                nodes: keywords.limit("node_limit", 0)?,
+                memory: keywords.limit("memory_limit", 0)?,
             },
-            discrepancies: discrepancies.map(|n| n.at_least(0, "discrepancies", "from 0 to 100")).transpose()?,
-            threads: threads.map(|n| n.at_least(1, "threads", "at least 1")).transpose()?,
+            discrepancies: keywords.limit("discrepancies", 0)?,
+            threads: keywords.limit("threads", 1)?,
             ..Params::default()
         };
+        keywords.end()?;
         Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Running::default() })
     }
 
@@ -169,6 +167,10 @@ impl PyOptimalTreeSearch {
     #[getter]
     fn min_leaf(&self) -> u64 {
         self.get().min_leaf
+    }
+    #[getter]
+    fn min_leaf_mass(&self) -> f64 {
+        self.get().min_leaf_mass
     }
     #[getter]
     fn objective(&self) -> &'static str {
@@ -225,12 +227,13 @@ impl PyOptimalTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`Progress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     True: show objective, bound and gap in a line on stderr, by tqdm or rich (extra ``progress``). A callable is
+    ///     called with a :class:`Progress` about ten times a second, on the calling thread; what it raises stops the search
+    ///     and is raised here.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best tree so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best tree so far as its `result`,
+    ///     or return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -241,26 +244,39 @@ impl PyOptimalTreeSearch {
     /// DataError
     ///     The target has no classes, no row is present, a level is unseen by the schema, or a nominal column has too
     ///     many levels for subset tests.
+    /// ImportError
+    ///     `progress` is True, and there is neither tqdm nor rich.
+    ///
+    /// Warns
+    /// -----
+    /// UserWarning
+    ///     Thresholds were thinned out under ``thresholds="auto"``: the tree is the best over those that are left.
     #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
-    fn run(
+    fn run<'py>(
         &self,
-        py: Python<'_>,
+        py: Python<'py>,
         data: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PyOptimalResult> {
+    ) -> PyResult<Bound<'py, PyOptimalResult>> {
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        if progress.is_some_and(|callback| !callback.is_callable()) {
-            return Err(PyTypeError::new_err("`progress` must be callable or None"));
-        }
         let (data, params, board) = (PyDataset::to_search(data, "data")?, &self.params, Board::new());
-        let call =
-            progress.map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
+        let reporter = Reporter::of(py, progress)?;
+        let call = reporter.callback(py);
+        let call = call
+            .as_ref()
+            .map(|callback| |budget: &Budget| callback.call1((PyProgress(board.progress(budget)),)).map(drop));
         let report = call.as_ref().map(|call| call as Report<'_>);
         let signals = Signals::of(data, self.get().threads);
         let work = |budget: &Budget| search(data, params, budget, &board);
-        let outcome = self.running.run(py, params.budget(), signals, report, on_interrupt, work)??;
-        PyOptimalResult::new(py, outcome)
+        let done = self.running.run(py, params.budget(), signals, report, on_interrupt, work);
+        let result = done.and_then(|done| done.deliver(py, |outcome| PyOptimalResult::new(py, outcome?)));
+        let result = reporter.closed(result, py)?;
+        let binarizer = &self.get().binarizer;
+        if binarizer.thresholds == Thresholds::Auto && binarizer.max_thresholds.is_none() {
+            result.get().warn_of_thinned(py)?;
+        }
+        Ok(result)
     }
 
     /// Stop all runs of this search that are under way, from any thread; each returns its best tree so far, with
@@ -275,6 +291,17 @@ impl PyOptimalTreeSearch {
 
     fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<NewArguments<'py>> {
         new_arguments(slf, &KEYWORDS)
+    }
+}
+
+fn binarizer_of(given: &Bound<'_, PyAny>) -> PyResult<Binarizer> {
+    let got = || given.get_type().name();
+    match given.cast::<PyBinarizer>() {
+        Ok(binarizer) => Ok(binarizer.get().0.clone()),
+        Err(_) => Err(PyTypeError::new_err(format!(
+            "`binarizer` must be a Binarizer or None, got a value of type {}",
+            got()?
+        ))),
     }
 }
 

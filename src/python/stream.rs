@@ -8,14 +8,17 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
-use super::run::{POLL, Running, Signals, panicked};
-use super::subset_result::{PyDistinctCounts, reduced};
+use super::error::interrupted;
+use super::progress::Reporter;
+use super::run::{POLL, REPORT, Running, Signals, panicked};
+use super::subset_result::{PyDistinctCounts, PySubsetProgress, reduced};
 use super::tree::PyTree;
 use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
@@ -189,7 +192,8 @@ fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a,
 /// A thread looks for them and waits while a few hundred are not taken, so memory stays bounded however many there are.
 /// Where the system has no more threads all are found first, or as many as the memory limit has room for. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
 /// limit: then the iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree
-/// closes it and raises KeyboardInterrupt.
+/// closes it and raises :class:`Interrupted`, whose `result` are the counts so far; in a ``with`` block it does so wherever
+/// Ctrl-C strikes.
 #[pyclass(frozen, module = "lattree", name = "DistinctTrees")]
 pub struct PyDistinctTrees {
     queue: Arc<Queue>,
@@ -198,6 +202,8 @@ pub struct PyDistinctTrees {
     schema: Arc<Schema>,
     thread: Mutex<Option<JoinHandle<()>>>,
     process: u32,
+    /// Who is told of progress, until the end, and when that was last.
+    watch: Mutex<Option<(Arc<Reporter>, Instant)>>,
 }
 
 #[pymethods]
@@ -207,6 +213,7 @@ impl PyDistinctTrees {
     }
 
     fn __next__(&self, py: Python<'_>) -> PyResult<Option<PyDistinctTree>> {
+        self.report(py)?;
         loop {
             match self.queue.pop() {
                 (Some(tree), _) => {
@@ -223,26 +230,21 @@ impl PyDistinctTrees {
         slf
     }
 
-    #[pyo3(signature = (*_error))]
-    fn __exit__(&self, py: Python<'_>, _error: &Bound<'_, PyTuple>) {
-        self.close(py);
+    #[pyo3(signature = (*error))]
+    fn __exit__(&self, py: Python<'_>, error: &Bound<'_, PyTuple>) -> PyResult<()> {
+        self.close(py)?;
+        match error.get_item(1) {
+            Ok(error) if error.is_exact_instance_of::<PyKeyboardInterrupt>() => {
+                Err(self.interrupted(py, PyErr::from_value(error)))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Stop the search, and forget the trees that were not taken. Iteration then ends; closing again does nothing.
-    fn close(&self, py: Python<'_>) {
-        // A forked child has the queue, perhaps locked, but not the thread.
-        if std::process::id() != self.process {
-            return;
-        }
-        {
-            let mut state = lock(&self.queue.state);
-            state.cut |= state.end.is_none() || !state.trees.is_empty();
-            state.closed = true;
-            state.trees.clear();
-        }
-        self.budget.cancel();
-        self.queue.room.notify_all();
-        self.join(py);
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        self.stop(py);
+        self.end_watch(py)
     }
 
     /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the few hundred that
@@ -273,6 +275,58 @@ impl PyDistinctTrees {
 }
 
 impl PyDistinctTrees {
+    /// Ends the search.
+    fn stop(&self, py: Python<'_>) {
+        // A forked child has the queue, perhaps locked, but not the thread.
+        if std::process::id() != self.process {
+            return;
+        }
+        {
+            let mut state = lock(&self.queue.state);
+            state.cut |= state.end.is_none() || !state.trees.is_empty();
+            state.closed = true;
+            state.trees.clear();
+        }
+        self.budget.cancel();
+        self.queue.room.notify_all();
+        self.join(py);
+    }
+
+    /// Says how far the search is, if it is time for that; what is raised ends it.
+    fn report(&self, py: Python<'_>) -> PyResult<()> {
+        let reporter = match &mut *lock(&self.watch) {
+            Some((reporter, last)) if last.elapsed() >= REPORT => {
+                *last = Instant::now();
+                reporter.clone() // the callback may come back here
+            }
+            _ => return Ok(()),
+        };
+        let Some(callback) = reporter.callback(py) else { return Ok(()) };
+        let told = callback.call1((PySubsetProgress(self.board.progress(&self.budget)),));
+        told.map(drop).or_else(|error| self.fail(py, error))
+    }
+
+    /// Nobody is told of progress from now on.
+    fn end_watch(&self, py: Python<'_>) -> PyResult<()> {
+        let watch = lock(&self.watch).take();
+        let Some((reporter, _)) = watch else { return Ok(()) };
+        reporter.close(py, Some(Bound::new(py, self.counts())?.as_any()))
+    }
+
+    /// Ends the search because of what Python raised.
+    fn fail(&self, py: Python<'_>, error: PyErr) -> PyResult<()> {
+        self.close(py)?;
+        Err(self.interrupted(py, error))
+    }
+
+    /// Ctrl-C with the counts, or another error as it is.
+    fn interrupted(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        match Bound::new(py, self.counts()) {
+            Ok(counts) => interrupted(py, error, counts.into_any()),
+            Err(_) => error,
+        }
+    }
+
     /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here. Where the system
     /// has no more threads it returns when all trees are listed, or as many as there is memory for.
     pub(super) fn start(
@@ -281,7 +335,9 @@ impl PyDistinctTrees {
         checked: Checked,
         (order, ordered): (Order, bool),
         running: &Running,
+        progress: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
+        let reporter = Arc::new(Reporter::of(py, progress)?);
         let (give, take) = sync_channel::<Box<dyn FnOnce() + Send>>(1);
         let wait = move || {
             if let Ok(search) = take.recv() {
@@ -314,11 +370,10 @@ impl PyDistinctTrees {
             Some(_) => drop(give.send(Box::new(search))),
             None => py.detach(search),
         }
-        let trees =
-            PyDistinctTrees { queue, budget, board, schema, thread: Mutex::new(thread), process: std::process::id() };
+        let (thread, watch) = (Mutex::new(thread), Mutex::new(Some((reporter, Instant::now()))));
+        let trees = PyDistinctTrees { queue, budget, board, schema, thread, process: std::process::id(), watch };
         if let Some(error) = signals.raised() {
-            trees.close(py);
-            return Err(error);
+            trees.fail(py, error)?;
         }
         while !trees.has_begun() {
             trees.wait(py)?;
@@ -338,12 +393,14 @@ impl PyDistinctTrees {
             return Err(PyRuntimeError::new_err("these trees come from a thread that a forked process does not have"));
         }
         py.detach(|| self.queue.wait());
-        py.check_signals().inspect_err(|_| self.close(py))
+        py.check_signals().or_else(|error| self.fail(py, error))?;
+        self.report(py)
     }
 
     /// Ends the iteration: raises what the search has failed with.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         self.join(py);
+        self.end_watch(py)?;
         match &lock(&self.queue.state).end {
             Some(End::Failed(error)) => Err(error.clone().into()),
             Some(End::Panicked) => Err(panicked()),
@@ -373,7 +430,10 @@ impl PyDistinctTrees {
 impl Drop for PyDistinctTrees {
     fn drop(&mut self) {
         if std::process::id() == self.process {
-            Python::try_attach(|py| self.close(py));
+            Python::try_attach(|py| {
+                self.stop(py);
+                drop(self.end_watch(py)); // nobody is there to be told of an error
+            });
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What the searches over subsets of the features have in common: keywords, names that become positions, runs.
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::PyClass;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::argument::Names;
 use super::data::PyDataset;
-use super::grower::{Keywords, PyGrower};
+use super::grower::PyGrower;
+use super::keywords::Keywords;
+use super::progress::Reporter;
 use super::run::{OnInterrupt, Report};
 use super::subset_result::{PySubsetProgress, PySubsetResult};
 use crate::budget::Budget;
@@ -53,41 +55,40 @@ impl PySubsetSearch {
         Ok(Params { greedy, required, candidates }.checked()?)
     }
 
-    /// Runs `work` on a thread of its own, with reports of what it says on its board.
-    pub(super) fn run<T: Send>(
-        slf: &Bound<'_, Self>,
+    /// Runs `work` on a thread of its own, with reports of what it says on its board, and makes a result of its outcome.
+    pub(super) fn run<'py, T: Send, R: PyClass + Into<PyClassInitializer<R>>>(
+        slf: &Bound<'py, Self>,
         data: &Dataset,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
         work: impl FnOnce(&Checked, &Budget, &Board) -> crate::Result<T> + Send,
-    ) -> PyResult<T> {
-        let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        if progress.is_some_and(|callback| !callback.is_callable()) {
-            return Err(PyTypeError::new_err("`progress` must be callable or None"));
-        }
+        make: impl FnOnce(T) -> PyResult<R>,
+    ) -> PyResult<Bound<'py, R>> {
+        let (py, on_interrupt) = (slf.py(), OnInterrupt::named(on_interrupt)?);
         let (checked, board) = (Self::checked(slf, data)?, Board::new());
-        let report = |callback: &Bound<'_, PyAny>, budget: &Budget| {
-            callback.call1((PySubsetProgress(board.progress(budget)),)).map(drop)
-        };
-        let call = progress.map(|callback| move |budget: &Budget| report(callback, budget));
+        let reporter = Reporter::of(py, progress)?;
+        let call = reporter.callback(py);
+        let call = call
+            .as_ref()
+            .map(|callback| |budget: &Budget| callback.call1((PySubsetProgress(board.progress(budget)),)).map(drop));
         let report = call.as_ref().map(|call| call as Report<'_>);
         let work = |budget: &Budget| work(&checked, budget, &board);
         let running = &slf.as_super().get().running;
-        Ok(running.run(slf.py(), checked.budget(), None, report, on_interrupt, work)??)
+        let done = running.run(py, checked.budget(), None, report, on_interrupt, work);
+        reporter.closed(done.and_then(|done| done.deliver(py, |outcome| make(outcome?))), py)
     }
 
     /// As [`PySubsetSearch::run`], for a search that has a set to estimate errors on.
-    pub(super) fn select(
-        slf: &Bound<'_, Self>,
+    pub(super) fn select<'py>(
+        slf: &Bound<'py, Self>,
         (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
         work: impl FnOnce(&Dataset, Option<&Dataset>, &Checked, &Budget, &Board) -> crate::Result<Outcome> + Send,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let building = PyDataset::to_search(building, "building")?;
         let search = search.map(|search| PyDataset::to_search(search, "search")).transpose()?;
         let work = |checked: &Checked, budget: &Budget, board: &Board| work(building, search, checked, budget, board);
-        let outcome = Self::run(slf, building, progress, on_interrupt, work)?;
-        PySubsetResult::new(slf.py(), outcome)
+        Self::run(slf, building, progress, on_interrupt, work, |outcome| PySubsetResult::new(slf.py(), outcome))
     }
 }

@@ -1,11 +1,11 @@
 //! `DistinctTreeSearch`, `AcceptableSubsetSearch`, `BackwardEliminationSearch` and `ExhaustiveSubsetSearch`.
 
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyDict, PyTuple};
 
 use super::binarizer::name_of;
 use super::data::PyDataset;
-use super::grower::Keywords;
+use super::keywords::Keywords;
 use super::stream::PyDistinctTrees;
 use super::subset_result::{PyDistinctCounts, PySubsetResult};
 use super::subset_search::PySubsetSearch;
@@ -61,14 +61,17 @@ pub struct PyDistinctTreeSearch {
 #[pymethods]
 impl PyDistinctTreeSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, order='frontier', ordered=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let order = keywords.choice("order", &ORDERS, Order::default())?;
-        let ordered = keywords.get("ordered")?.unwrap_or(true);
+        let ordered = keywords.flag("ordered", true)?;
         let base = PySubsetSearch::init(keywords, &["required", "candidates", "order", "ordered"])?;
         Ok(base.add_subclass(PyDistinctTreeSearch { order, ordered }))
     }
@@ -84,6 +87,8 @@ impl PyDistinctTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`count`, while trees are asked for; it is let go when the iteration ends.
     ///
     /// Returns
     /// -------
@@ -97,11 +102,16 @@ impl PyDistinctTreeSearch {
     ///     unseen by the schema.
     /// ParameterError
     ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
-    fn run(slf: &Bound<'_, Self>, data: &Bound<'_, PyAny>) -> PyResult<PyDistinctTrees> {
+    #[pyo3(signature = (data, *, progress=None))]
+    fn run(
+        slf: &Bound<'_, Self>,
+        data: &Bound<'_, PyAny>,
+        progress: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<PyDistinctTrees> {
         let (data, this, base) = (PyDataset::to_search(data, "data")?, slf.get(), slf.as_super());
         let checked = PySubsetSearch::checked(base, data)?;
-        let running = &base.as_super().get().running;
-        PyDistinctTrees::start(slf.py(), data.clone(), checked, (this.order, this.ordered), running)
+        let (order, running) = ((this.order, this.ordered), &base.as_super().get().running);
+        PyDistinctTrees::start(slf.py(), data.clone(), checked, order, running, progress)
     }
 
     /// Count the trees.
@@ -110,12 +120,11 @@ impl PyDistinctTreeSearch {
     /// ----------
     /// data : Dataset
     ///     With a target of classes.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the counts so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the counts so far as its
+    ///     `result`, or return them, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -126,15 +135,15 @@ impl PyDistinctTreeSearch {
     /// DataError, ParameterError
     ///     As in :meth:`run`.
     #[pyo3(signature = (data, *, progress=None, on_interrupt="raise"))]
-    fn count(
-        slf: &Bound<'_, Self>,
+    fn count<'py>(
+        slf: &Bound<'py, Self>,
         data: &Bound<'_, PyAny>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PyDistinctCounts> {
+    ) -> PyResult<Bound<'py, PyDistinctCounts>> {
         let (data, order) = (PyDataset::to_search(data, "data")?, slf.get().order);
         let work = |checked: &Checked, budget: &Budget, board: &Board| count(data, checked, order, budget, board);
-        Ok(PySubsetSearch::run(slf.as_super(), data, progress, on_interrupt, work)?.into())
+        PySubsetSearch::run(slf.as_super(), data, progress, on_interrupt, work, |counts| Ok(counts.into()))
     }
 }
 
@@ -175,13 +184,16 @@ pub struct PyAcceptableSubsetSearch(Goal);
 #[pymethods]
 impl PyAcceptableSubsetSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, delta=0.0, feature_penalty=0.0, error='search', criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
-        let delta = keywords.get("delta")?.unwrap_or(0.0);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
+        let delta = keywords.real("delta", 0.0)?;
         let goal = goal(&keywords, delta)?;
         let own = &["required", "candidates", "delta", "feature_penalty", "error"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyAcceptableSubsetSearch(goal)))
@@ -210,12 +222,11 @@ impl PyAcceptableSubsetSearch {
     ///     The cases that trees are grown on, with a target of classes.
     /// search : Dataset or None, default=None
     ///     The cases that errors are estimated on, for ``error="search"``; of the same schema, as parts of one table are.
-    /// progress : callable or None, default=None
-    ///     Called with a :class:`SubsetProgress` about ten times a second, on the calling thread. What it raises stops the
-    ///     search and is raised here.
+    /// progress : bool, callable or None, default=None
+    ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise KeyboardInterrupt, or return the best subset so far with
-    ///     ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best subset so far as
+    ///     its `result`, or return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -230,13 +241,13 @@ impl PyAcceptableSubsetSearch {
     ///     There is no search set to estimate errors on, `class_weight` names a label that is none, or `costs` has not one
     ///     row and one column per class.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let goal = slf.get().0;
         PySubsetSearch::select(
             slf.as_super(),
@@ -286,14 +297,17 @@ pub struct PyBackwardEliminationSearch {
 #[pymethods]
 impl PyBackwardEliminationSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, error='search', white_box=True, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
-        let white_box = keywords.get("white_box")?.unwrap_or(true);
+        let white_box = keywords.flag("white_box", true)?;
         let own = &["required", "candidates", "error", "white_box"];
         Ok(PySubsetSearch::init(keywords, own)?.add_subclass(PyBackwardEliminationSearch { error, white_box }))
     }
@@ -315,13 +329,13 @@ impl PyBackwardEliminationSearch {
     /// SubsetResult
     ///     Its `path` has what was taken away, in that order.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let Self { error, white_box } = *slf.get();
         PySubsetSearch::select(
             slf.as_super(),
@@ -369,12 +383,15 @@ pub struct PyExhaustiveSubsetSearch {
 #[pymethods]
 impl PyExhaustiveSubsetSearch {
     #[new]
-    #[pyo3(signature = (**keywords))]
+    #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
+        text_signature = "(*, required=(), candidates=None, feature_penalty=0.0, error='search', max_features=None, criterion='information_gain', min_cases=2, min_branch=None, min_leaf=1, min_leaf_mass=0.0, max_depth=None, min_gain=0.0, nominal_splits='multiway', missing='fractional', class_weight=None, costs=None, unseen='majority', time_limit=None, memory_limit=None, threads=None)"
     )]
-    fn new(py: Python<'_>, keywords: Option<Bound<'_, PyDict>>) -> PyResult<PyClassInitializer<Self>> {
-        let keywords = Keywords::new(py, keywords);
+    fn new<'py>(
+        positional: &Bound<'py, PyTuple>,
+        keywords: Option<Bound<'py, PyDict>>,
+    ) -> PyResult<PyClassInitializer<Self>> {
+        let keywords = Keywords::new::<Self>(positional, keywords)?;
         let goal = goal(&keywords, 0.0)?;
         let max_features = keywords.limit("max_features", 0)?;
         let own = &["required", "candidates", "feature_penalty", "error", "max_features"];
@@ -401,13 +418,13 @@ impl PyExhaustiveSubsetSearch {
     /// -------
     /// SubsetResult
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
-    fn run(
-        slf: &Bound<'_, Self>,
+    fn run<'py>(
+        slf: &Bound<'py, Self>,
         building: &Bound<'_, PyAny>,
         search: Option<&Bound<'_, PyAny>>,
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
-    ) -> PyResult<PySubsetResult> {
+    ) -> PyResult<Bound<'py, PySubsetResult>> {
         let Self { goal, max_features } = *slf.get();
         PySubsetSearch::select(
             slf.as_super(),
@@ -421,6 +438,6 @@ impl PyExhaustiveSubsetSearch {
 
 fn goal(keywords: &Keywords<'_>, delta: f64) -> PyResult<Goal> {
     let error = keywords.choice("error", &ESTIMATORS, Estimator::default())?;
-    let feature_penalty = keywords.get("feature_penalty")?.unwrap_or(0.0);
+    let feature_penalty = keywords.real("feature_penalty", 0.0)?;
     Ok(Goal { error, delta, feature_penalty }.checked()?)
 }

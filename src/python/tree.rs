@@ -1,133 +1,27 @@
-//! `Tree` and `Rule`.
+//! `Tree`.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use super::argument::Whole;
-use super::data::PyDataset;
+use super::binarizer::choice;
+use super::data::{PredictOn, PyDataset};
+use super::node::{self, PyNode};
+use super::rule::PyRule;
 use super::schema::{PySchema, labels_to_list};
-use super::subset_result::reduced;
 use crate::data::{Labels, Task};
 use crate::error::Error;
-use crate::tree::{Leaf, Rule, Tree, Unseen, class_words};
-
-/// One leaf of a tree as a rule: if all conditions hold, predict. Pickles.
-///
-/// Attributes
-/// ----------
-/// conditions : list of str
-///     In the words of the columns; conditions on one column are merged. Empty for a tree that is a single leaf. A
-///     missing value meets a condition that says "or missing" or "is missing", and no other.
-/// prediction : label or float
-///     What is predicted, in the target's values.
-/// mass : float
-///     Training mass that came to this leaf.
-/// errors : float
-///     The part of it with another class than the predicted one; 0 where a number is predicted.
-/// masses : list of float
-///     Training mass per class, in the order of ``schema.classes``; empty where a number is predicted.
-#[pyclass(frozen, eq, module = "lattree", name = "Rule")]
-#[derive(PartialEq)]
-pub struct PyRule {
-    rule: Rule,
-    labels: Option<Labels>,
-}
-
-#[pymethods]
-impl PyRule {
-    #[getter]
-    fn conditions(&self) -> Vec<String> {
-        self.rule.conditions.clone()
-    }
-    #[getter]
-    fn prediction<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        match self.rule.prediction {
-            Leaf::Class { label, .. } => labels_to_list(py, self.labels.as_ref())?.get_item(label as usize),
-            Leaf::Number { mean, .. } => Ok(mean.into_pyobject(py)?.into_any()),
-        }
-    }
-    #[getter]
-    fn mass(&self) -> f64 {
-        self.rule.mass
-    }
-    #[getter]
-    fn errors(&self) -> f64 {
-        self.rule.errors
-    }
-    #[getter]
-    fn masses(&self) -> Vec<f64> {
-        match &self.rule.prediction {
-            Leaf::Class { empty: false, masses, .. } => masses.to_vec(),
-            Leaf::Class { masses, .. } => vec![0.0; masses.len()],
-            Leaf::Number { .. } => Vec::new(),
-        }
-    }
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let prediction = match (&self.rule.prediction, &self.labels) {
-            (Leaf::Class { label, .. }, Some(labels)) => class_words(labels, *label),
-            _ => self.prediction(py)?.str()?.extract()?,
-        };
-        let conditions = match self.rule.conditions.is_empty() {
-            true => "always".into(),
-            false => {
-                let several = self.rule.conditions.len() > 1;
-                let condition = |text: &String| match several && text.ends_with(" or missing") {
-                    true => format!("({text})"), // or it would read as the other half of an "or"
-                    false => text.clone(),
-                };
-                format!("if {}", self.rule.conditions.iter().map(condition).collect::<Vec<_>>().join(" and "))
-            }
-        };
-        Ok(format!("{conditions}: {prediction} ({}/{})", self.rule.mass, self.rule.errors))
-    }
-    fn __hash__(&self) -> u64 {
-        let mut hasher = DefaultHasher::new();
-        (&self.rule.conditions, self.rule.leaf, self.rule.mass.to_bits()).hash(&mut hasher);
-        hasher.finish()
-    }
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
-        let Rule { conditions, leaf, prediction, mass, errors } = &self.rule;
-        let (class, number) = match prediction {
-            Leaf::Class { label, masses, empty } => (Some((*label, masses.to_vec(), *empty)), None),
-            Leaf::Number { mean, mass } => (None, Some((*mean, *mass))),
-        };
-        let labels = serde_json::to_string(&self.labels).expect("labels hold only what JSON can hold");
-        reduced(py, "_rule_from_parts", (conditions, *leaf, class, number, (*mass, *errors), labels))
-    }
-}
-
-/// For pickle.
-#[pyfunction]
-pub(super) fn _rule_from_parts(
-    conditions: Vec<String>,
-    leaf: u32,
-    class: Option<(u32, Vec<f64>, bool)>,
-    number: Option<(f64, f64)>,
-    of_mass: (f64, f64),
-    labels: &str,
-) -> PyResult<PyRule> {
-    let bad = |problem: String| Error::BadTree { problem: format!("its rule: {problem}") };
-    let (mass, errors) = of_mass;
-    let labels: Option<Labels> = serde_json::from_str(labels).map_err(|error| bad(error.to_string()))?;
-    let n_classes = labels.as_ref().map_or(0, Labels::len);
-    let prediction = match (class, number) {
-        (Some((label, masses, empty)), None) if (label as usize) < n_classes => {
-            Leaf::Class { label, masses: masses.into(), empty }
-        }
-        (None, Some((mean, mass))) => Leaf::Number { mean, mass },
-        _ => return Err(bad("it predicts no class of its target, and no number".into()).into()),
-    };
-    Ok(PyRule { rule: Rule { conditions, leaf, prediction, mass, errors }, labels })
-}
+use crate::tree::{Measure, Tree, Unseen};
 
 /// A decision tree: immutable, hashable, and silent about how it was grown.
 ///
-/// Trees come from searches and from :meth:`Tree.from_json`. Two trees are equal if they ask the same questions of the
-/// same columns, in the same order, and predict the same; a tree pickles through its JSON.
+/// Trees come from searches and from :meth:`Tree.from_json`; a tree pickles through its JSON. Two trees are equal if they
+/// ask the same questions of the same columns, in the same order, and predict the same: class and class shares, or number,
+/// in each leaf, and the ways of missing values and unseen levels. How many rows they were grown on does not count.
 ///
 /// Notes
 /// -----
@@ -135,7 +29,7 @@ pub(super) fn _rule_from_parts(
 /// a row goes down every branch in part, :meth:`predict` and :meth:`predict_proba` mix the leaves it comes to, and
 /// :meth:`apply` follows the heaviest branch. In a tree from an exact search a missing value fails every
 /// value test and passes ``x is missing``, as in training; where the column had no missing values in training it goes
-/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="false"``). What is
+/// to the node's heavier child (unless the search was told that missing values just fail, ``missing="fails"``). What is
 /// printed says which branch that is: "or missing" stands at one branch of every node that such a row can come to. Where
 /// it stands at none, the row goes down every branch in part. Levels that the schema does not know follow `unseen`.
 #[pyclass(frozen, module = "lattree", name = "Tree", eq)]
@@ -203,8 +97,11 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// polars.Series of shape (n_rows,)
-    ///     In the values and dtype of the training target. ``.to_numpy()`` makes it an array.
+    /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of shape (n_rows,)
+    ///     In the values of the training target, and in the kind of `data`, so that it can be compared with a column of
+    ///     it: of a pandas frame a Series with its index, of a pyarrow table an Array, of an array or a list of rows an
+    ///     array; of polars frames, dicts, datasets and all else a polars Series. The dtype is that of the training target;
+    ///     categories are plain values in pandas, which compares categories only with the same ones.
     ///
     /// Raises
     /// ------
@@ -213,17 +110,16 @@ impl PyTree {
     fn predict<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
         let tree = &self.0;
-        let module = py.import("lattree._table")?;
         let target = tree.schema().target.as_ref().expect("`Tree::new` checked that leaves fit the target");
         match &target.task {
             Task::Classes(labels) => {
                 let codes = table.predict(py, |data, rows| tree.predict_codes(data, rows))?;
                 let labels = labels_to_list(py, Some(labels))?;
-                module.getattr("label_series")?.call1((&target.name, &target.dtype, labels, codes.into_pyarray(py)))
+                answer(py, "labels", (data, &target.name, &target.dtype, labels, codes.into_pyarray(py)))
             }
             Task::Numbers => {
                 let numbers = table.predict(py, |data, rows| tree.predict_numbers(data, rows))?;
-                module.getattr("number_series")?.call1((&target.name, &target.dtype, numbers.into_pyarray(py)))
+                answer(py, "numbers", (data, &target.name, &target.dtype, numbers.into_pyarray(py)))
             }
         }
     }
@@ -237,19 +133,21 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// numpy.ndarray of float64, shape (n_rows, n_classes)
-    ///     Training shares in each row's leaf; columns in the order of ``schema.classes``.
+    /// pandas.DataFrame, polars.DataFrame, pyarrow.Table or numpy.ndarray of float64, shape (n_rows, n_classes)
+    ///     Training shares in each row's leaf, in the kind of `data` (see :meth:`predict`). Columns are in the order of
+    ///     ``schema.classes`` and named by them, in pandas by the labels themselves.
     ///
     /// Raises
     /// ------
     /// DataError
     ///     As in :meth:`predict`; also if the tree predicts numbers.
-    fn predict_proba<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray2<f64>>> {
+    fn predict_proba<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
         let shares = table.predict(py, |data, rows| self.0.probabilities(data, rows))?;
-        let n_classes = self.0.schema().labels().map_or(0, Labels::len);
-        let shares = Array2::from_shape_vec((table.n_rows()?, n_classes), shares).expect("a row of shares per row");
-        Ok(shares.into_pyarray(py))
+        let labels = self.0.schema().labels();
+        let shape = (table.n_rows()?, labels.map_or(0, Labels::len));
+        let shares = Array2::from_shape_vec(shape, shares).expect("a row of shares per row");
+        answer(py, "shares", (data, labels_to_list(py, labels)?, shares.into_pyarray(py)))
     }
 
     /// Find the leaf of each row.
@@ -261,11 +159,37 @@ impl PyTree {
     ///
     /// Returns
     /// -------
-    /// numpy.ndarray of uint32, shape (n_rows,)
-    ///     Positions in preorder, internal nodes counted; 0 is the root.
-    fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<u32>>> {
+    /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of uint32, shape (n_rows,)
+    ///     Positions in preorder, internal nodes counted; 0 is the root. In the kind of `data` (see :meth:`predict`).
+    fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
-        Ok(table.predict(py, |data, rows| self.0.apply(data, rows))?.into_pyarray(py))
+        let leaves = table.predict(py, |data, rows| self.0.apply(data, rows))?;
+        answer(py, "leaves", (data, leaves.into_pyarray(py)))
+    }
+
+    /// The nodes that each row goes through.
+    ///
+    /// Parameters
+    /// ----------
+    /// data
+    ///     As in :meth:`predict`.
+    ///
+    /// Returns
+    /// -------
+    /// indptr : numpy.ndarray of int64, shape (n_rows + 1,)
+    /// indices : numpy.ndarray of int64
+    ///     Row i goes through the nodes ``indices[indptr[i]:indptr[i + 1]]``, from the root to its leaf, ascending:
+    ///     ``scipy.sparse.csr_matrix((numpy.ones(len(indices)), indices, indptr))`` is the matrix of rows and nodes.
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     As in :meth:`predict`.
+    fn decision_path<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Paths<'py>> {
+        let table = PyDataset::to_predict(data, &self.0)?;
+        let leaves = table.predict(py, |data, rows| self.0.apply(data, rows))?;
+        let (indptr, indices) = py.detach(|| self.0.paths_to(&leaves));
+        Ok((indptr.into_pyarray(py), indices.into_pyarray(py)))
     }
 
     /// The tree as indented text: a line per branch; a leaf shows its prediction and (mass/errors) in training.
@@ -304,7 +228,110 @@ impl PyTree {
     /// by several rules in part.
     fn rules(&self) -> Vec<PyRule> {
         let labels = self.0.schema().labels();
-        self.0.rules().into_iter().map(|rule| PyRule { rule, labels: labels.cloned() }).collect()
+        self.0.rules().into_iter().map(|rule| PyRule::new(rule, labels.cloned())).collect()
+    }
+
+    /// The node where all rows start.
+    #[getter]
+    fn root(slf: &Bound<'_, Self>) -> PyNode {
+        PyNode::of(slf, 0)
+    }
+
+    /// All nodes, leaves included, in preorder: a node, then all that is below its first child, and so on. The node at
+    /// position i is the one that :meth:`apply` calls i.
+    fn nodes(slf: &Bound<'_, Self>) -> Vec<PyNode> {
+        (0..slf.get().0.nodes().len() as u32).map(|index| PyNode::of(slf, index)).collect()
+    }
+
+    /// The tree as a table with a row per node, in preorder.
+    ///
+    /// Returns
+    /// -------
+    /// polars.DataFrame
+    ///     Columns as the attributes of :class:`Node` and :class:`NodeTest`: "index", "parent" (its index), "depth",
+    ///     "condition" and "test" (as text), "column", "kind", "threshold" (a number; of dates and times in the unit of the
+    ///     column since 1970-01-01; null for levels), "levels" (of an ordinal column the one of the threshold), "missing"
+    ///     (the index of the child where a row without a value goes), "is_leaf", "prediction" (in the dtype of the target),
+    ///     "n_rows", "mass", "share", "errors" and "masses". What a node does not have is null.
+    fn to_frame<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        node::frame(py, &self.0)
+    }
+
+    /// The nodes that a row goes through.
+    ///
+    /// Parameters
+    /// ----------
+    /// row : dict of values by column, array-like of shape (n_features,), or a table of one row
+    ///     Columns as for :meth:`predict`.
+    ///
+    /// Returns
+    /// -------
+    /// list of Node
+    ///     From the root to the leaf that :meth:`apply` names. `condition` of each but the first is what the row met.
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     As in :meth:`predict`.
+    /// ParameterError
+    ///     There is not exactly one row.
+    fn path<'py>(slf: &Bound<'py, Self>, row: &Bound<'py, PyAny>) -> PyResult<Vec<PyNode>> {
+        let tree = &slf.get().0;
+        let leaves = one_row(row, tree)?.predict(slf.py(), |data, rows| tree.apply(data, rows))?;
+        Ok(leaves.into_iter().flat_map(|leaf| tree.path_to(leaf)).map(|index| PyNode::of(slf, index)).collect())
+    }
+
+    /// Why a row is predicted to be what it is, in words.
+    ///
+    /// A line per node on its way: what the row has in the column asked about, and the condition that it meets by that. The
+    /// last line is the prediction, as in :meth:`to_text`. Where a missing value takes all branches in part, the line
+    /// names the heaviest, with its part, and the last line has the probability of the class that is predicted.
+    ///
+    /// Parameters
+    /// ----------
+    /// row : dict of values by column, array-like of shape (n_features,), or a table of one row
+    ///     Columns as for :meth:`predict`.
+    ///
+    /// Raises
+    /// ------
+    /// DataError, ParameterError
+    ///     As in :meth:`path`.
+    fn explain(&self, py: Python<'_>, row: &Bound<'_, PyAny>) -> PyResult<String> {
+        let lines =
+            one_row(row, &self.0)?.predict(py, |data, rows| rows.map(|row| self.0.explain(data, row)).collect())?;
+        Ok(lines.concat())
+    }
+
+    /// How much each column did for the purity of the leaves.
+    ///
+    /// For every node: the training mass that came there times its impurity, less the same of its children. That is added
+    /// up by column and divided by the sum of all columns. Masses have weights, class weights and counts in them; costs of
+    /// errors do not count, since they change which class a leaf predicts, and not how mixed its cases are. So with costs
+    /// or a criterion other than the one of the search, this is not what the search had maximised.
+    ///
+    /// Parameters
+    /// ----------
+    /// criterion : {"gini", "information_gain", "error"}, default="gini"
+    ///     The impurity: Gini's, the entropy of the classes, or the share of the classes that are not the most frequent one.
+    ///     In a tree of numbers it is the variance instead.
+    ///
+    /// Returns
+    /// -------
+    /// numpy.ndarray of float64, shape (n_features,)
+    ///     In the order of ``schema.features``; at least 0, and 1 in sum, or all 0 where no node lowers the impurity.
+    ///
+    /// Raises
+    /// ------
+    /// ParameterError
+    ///     `criterion` is none of these.
+    ///
+    /// Notes
+    /// -----
+    /// Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984; the definition is that of
+    /// scikit-learn's ``feature_importances_``. It favours columns of many values. Complexity: O(nodes x classes).
+    #[pyo3(signature = (*, criterion="gini"))]
+    fn feature_importances<'py>(&self, py: Python<'py>, criterion: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(self.0.importances(choice("criterion", &MEASURES, criterion)?).into_pyarray(py))
     }
 
     fn __str__(&self) -> String {
@@ -324,6 +351,34 @@ impl PyTree {
         Ok((py.get_type::<PyTree>().getattr("from_json")?, PyTuple::new(py, [slf.get().0.to_json()])?))
     }
 }
+
+/// Predictions in the kind of the caller's table.
+fn answer<'py>(
+    py: Python<'py>,
+    what: &str,
+    arguments: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
+) -> PyResult<Bound<'py, PyAny>> {
+    py.import("lattree._answers")?.getattr(what)?.call1(arguments.into_pyobject(py)?)
+}
+
+/// Where the nodes of each row begin, and the nodes.
+type Paths<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
+
+/// A table of one row, from whatever stands for a row.
+fn one_row<'py>(row: &Bound<'py, PyAny>, tree: &Tree) -> PyResult<PredictOn<'py>> {
+    let table = row.py().import("lattree._nodes")?.getattr("one_row")?.call1((row,))?;
+    let table = PyDataset::to_predict(&table, tree)?;
+    match table.n_rows()? {
+        1 => Ok(table),
+        n_rows => {
+            let (expected, got) = ("one row".into(), format!("{n_rows} rows"));
+            Err(Error::InvalidParameter { name: "row", expected, got }.into())
+        }
+    }
+}
+
+const MEASURES: [(&str, Measure); 3] =
+    [("gini", Measure::Gini), ("information_gain", Measure::Entropy), ("error", Measure::Errors)];
 
 fn depth(max_depth: Option<Whole>) -> crate::Result<Option<usize>> {
     max_depth.map(|depth| depth.at_least(0, "max_depth", "at least 0, or None")).transpose()

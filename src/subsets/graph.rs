@@ -28,6 +28,8 @@ pub(super) struct CaseNode<S> {
     pub masses: Masses,
     /// How many they are: counts times fractions.
     pub count: u64,
+    /// How many rows they are, whole or in part.
+    pub rows: u32,
     pub depth: u64,
     /// Whether masses are those of whole cases.
     pub whole: bool,

@@ -171,6 +171,7 @@ impl<S: Set> Forest<'_, S> {
             cases: part.set,
             masses: part.masses,
             count: part.count,
+            rows: part.rows as u32,
             depth,
             whole: part.whole,
             label,

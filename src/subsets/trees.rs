@@ -370,19 +370,20 @@ impl<'g, S: Set> Forest<'g, S> {
     /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
     /// and O(cases x depth) where leaves are shared.
     pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let root = Grown { masses: tree.set.masses.to_vec().into(), whole: tree.set.whole, split: None };
-        let mut grown = vec![root];
+        let of_set = |set: &CaseNode<S>| Grown {
+            masses: set.masses.to_vec().into(),
+            whole: set.whole,
+            rows: set.rows,
+            split: None,
+        };
+        let mut grown = vec![of_set(&tree.set)];
         let mut splitter = Splitter::default();
         let mut pending = vec![(0, tree)];
         while let Some((id, tree)) = pending.pop() {
             let Some(split) = &tree.split else { continue };
             let first = grown.len();
             match self.ground.lists {
-                true => grown.extend(tree.children.iter().map(|child| Grown {
-                    masses: child.set.masses.to_vec().into(),
-                    whole: child.set.whole,
-                    split: None,
-                })),
+                true => grown.extend(tree.children.iter().map(|child| of_set(&child.set))),
                 false => {
                     // A tree that was built is shown, whatever the limits of its search.
                     let (unlimited, column) = (Budget::unlimited(), split.column as usize);
@@ -393,6 +394,7 @@ impl<'g, S: Set> Forest<'g, S> {
                     grown.extend(parts.map(|part| Grown {
                         masses: part.masses.into_vec().into(),
                         whole: part.whole,
+                        rows: part.rows as u32,
                         split: None,
                     }));
                 }

@@ -1,5 +1,10 @@
 //! The canonical form of a tree: bytes that two trees share exactly when they are equal. Equality and hash both read
 //! them, so they cannot disagree.
+//!
+//! The form has what is asked and what is predicted, and nothing else of training: not how many rows there were, nor what
+//! they weighed. So shares stand for masses, and defaults only where a case can meet them. Shares are the floats that
+//! prediction gives out: whole masses that are multiples of each other have the same ones; weights that are no whole
+//! numbers may round otherwise when they are scaled.
 
 use std::hash::{Hash, Hasher};
 
@@ -23,8 +28,8 @@ impl Hash for Tree {
 }
 
 impl Tree {
-    /// A hash that equal trees share, the same in every run, on every platform, and for every version that writes
-    /// format 1 of tree files. (FNV-1a, 64 bits, over the canonical form: not meant to resist an adversary.)
+    /// A hash that equal trees share, the same in every run and on every platform, from version 0.2 on. (FNV-1a, 64 bits,
+    /// over the canonical form: not meant to resist an adversary.)
     ///
     /// Complexity: O(nodes + branches + masses + levels of the features used).
     pub fn stable_hash(&self) -> u64 {
@@ -52,7 +57,7 @@ impl Tree {
         }
         let mut numbers = vec![None; self.schema.features.len()];
         let mut n_used = 0;
-        for node in &self.nodes {
+        for (node, way) in self.nodes.iter().zip(self.ways()) {
             match node {
                 Node::Leaf(leaf) => bytes.leaf(leaf),
                 Node::Split(split) => {
@@ -62,6 +67,13 @@ impl Tree {
                         n_used
                     });
                     bytes.split(split, number);
+                    bytes.way(way);
+                    if self.is_spread(split) {
+                        bytes.shares(&split.masses);
+                    }
+                    if self.asks_majority(split) {
+                        bytes.int(split.heaviest() as u64);
+                    }
                     if number == n_used {
                         bytes.feature(&self.schema.features[feature]);
                     }
@@ -69,8 +81,21 @@ impl Tree {
             }
         }
         // Preorder says where the nodes end: trees without costs have written all by now.
-        self.costs.iter().for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
+        let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional); // else none is mixed
+        costs.for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
         bytes.0
+    }
+
+    /// Whether cases may go down all branches of a split in part.
+    fn is_spread(&self, split: &Split) -> bool {
+        self.way_without_value(split).is_none()
+    }
+
+    /// Whether there are cases that take the heaviest branch.
+    fn asks_majority(&self, split: &Split) -> bool {
+        let has_levels = !self.schema.features[split.test.feature() as usize].kind.levels().is_empty();
+        let of_unseen = self.policies.unseen == Unseen::Majority && has_levels;
+        self.is_spread(split) || of_unseen && !matches!(split.test, Test::Missing { .. })
     }
 }
 
@@ -171,21 +196,28 @@ impl Bytes {
         }
         self.int(feature);
         self.list(&split.children, |b, x| b.int(u64::from(*x)));
-        self.list(&split.masses, |b, x| b.float(*x));
-        self.int(u64::from(split.default) | u64::from(split.missing) << 32);
+    }
+
+    fn way(&mut self, way: Option<usize>) {
+        self.int(way.map_or(0, |branch| branch as u64 + 1));
+    }
+
+    /// As they are predicted; no list where there is nothing to share by.
+    fn shares(&mut self, masses: &[f64]) {
+        let total: f64 = masses.iter().sum();
+        self.list(if total > 0.0 { masses } else { &[] }, |b, mass| b.float(mass / total));
     }
 
     fn leaf(&mut self, leaf: &Leaf) {
         match leaf {
-            Leaf::Class { label, masses, empty } => {
-                self.byte(if *empty { 8 } else { 7 });
+            Leaf::Class { label, masses, .. } => {
+                self.byte(7);
                 self.int(u64::from(*label));
-                self.list(masses, |b, x| b.float(*x));
+                self.shares(masses);
             }
-            Leaf::Number { mean, mass } => {
+            Leaf::Number { mean, .. } => {
                 self.byte(9);
                 self.float(*mean);
-                self.float(*mass);
             }
         }
     }
@@ -199,7 +231,8 @@ mod tests {
 
     use super::super::{Policies, sample};
     use super::*;
-    use crate::data::Schema;
+    use crate::data::dataset::MISSING;
+    use crate::data::{Column, Dataset, Schema, Target};
 
     /// The same tree over a table with the columns in reverse order and one more in front.
     fn over_other_columns(tree: &Tree) -> Tree {
@@ -233,10 +266,62 @@ mod tests {
         }
 
         #[test]
-        fn equal_means_equal_nodes(a in sample::any_tree(), b in sample::any_tree()) {
-            prop_assert_eq!(a == b, a.nodes() == b.nodes() && a.policies() == b.policies() && a.schema() == b.schema());
+        fn equal_trees_have_one_hash_and_predict_the_same(a in sample::any_tree(), b in sample::any_tree()) {
+            if a.nodes() == b.nodes() && a.policies() == b.policies() && a.schema() == b.schema() {
+                prop_assert_eq!(&a, &b);
+            }
             prop_assert_eq!(a == b, a.stable_hash() == b.stable_hash());
+            if a == b {
+                prop_assert_eq!(predictions(&a), predictions(&b));
+            }
         }
+
+        /// Fault G: rows that are there several times, or weigh more, do not make another tree.
+        #[test]
+        fn fault_g_the_scale_of_masses_does_not_count(tree in sample::any_tree(), factor in 2..100u32) {
+            let times = |mass: &mut f64| *mass = mass.round() * f64::from(factor);
+            let whole = over_masses(&tree, |mass| *mass = mass.round());
+            let scaled = over_masses(&tree, times);
+            prop_assert_eq!(&scaled, &whole);
+            prop_assert_eq!(scaled.stable_hash(), whole.stable_hash());
+            prop_assert_eq!(predictions(&scaled), predictions(&whole));
+            let n_nodes = whole.nodes().len();
+            prop_assert_eq!(&whole.clone().with_rows(vec![7; n_nodes]).unwrap(), &whole);
+        }
+    }
+
+    /// The same tree with other masses.
+    fn over_masses(tree: &Tree, change: impl Fn(&mut f64)) -> Tree {
+        let mut nodes = tree.nodes().to_vec();
+        for node in &mut nodes {
+            match node {
+                Node::Split(split) => split.masses.iter_mut().for_each(&change),
+                Node::Leaf(Leaf::Class { masses, .. }) => masses.iter_mut().for_each(&change),
+                Node::Leaf(Leaf::Number { mass, .. }) => change(mass),
+            }
+        }
+        Tree::new(tree.schema().clone(), tree.policies(), nodes).unwrap()
+    }
+
+    /// What is predicted where every value is missing, and where every level is unseen.
+    fn predictions(tree: &Tree) -> Vec<Result<Vec<f64>, crate::Error>> {
+        let schema = tree.schema();
+        [true, false]
+            .map(|missing| {
+                let column = |feature: &Feature| match &feature.kind {
+                    Kind::Continuous(Number::Float) => Column::Floats(vec![if missing { f64::NAN } else { 0.5 }]),
+                    Kind::Continuous(_) => Column::Integers { values: vec![3], missing: missing.then(|| vec![true]) },
+                    _ => Column::Levels {
+                        codes: vec![if missing { MISSING } else { feature.kind.levels().len() as u32 }],
+                        unseen: vec!["unseen".into()],
+                    },
+                };
+                let columns = schema.features.iter().map(column).collect();
+                let all = Arc::new(Schema { target: None, ..(**schema).clone() });
+                let data = Dataset::new(all, columns, 1, Target::None, None, None).unwrap();
+                tree.probabilities(&data, 0..1).or_else(|_| tree.predict_numbers(&data, 0..1))
+            })
+            .into()
     }
 
     #[test]
@@ -258,8 +343,6 @@ mod tests {
         };
         for other in [
             with_nodes(&|n| split(n, &|s| s.default = 1 - s.default)),
-            with_nodes(&|n| split(n, &|s| s.missing = true)),
-            with_nodes(&|n| split(n, &|s| s.masses[0] += 1.0)),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 0 })),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 1 })),
             with_nodes(&|n| n[1] = sample::leaf(2)),
@@ -276,6 +359,21 @@ mod tests {
             assert_ne!(other.stable_hash(), tree.stable_hash());
         }
         assert_eq!(with_schema(&|s| s.target.as_mut().unwrap().name = "other".into()), tree);
+        for same in [
+            with_nodes(&|n| split(n, &|s| s.missing = true)),
+            with_nodes(&|n| split(n, &|s| s.masses[0] += 1.0)), // no case is shared out here
+            tree.clone().with_rows(vec![9, 5, 4, 2, 2]).unwrap(),
+        ] {
+            assert_eq!(same, tree);
+            assert_eq!(same.stable_hash(), tree.stable_hash());
+        }
+        let fractional = |mass| {
+            let mut nodes = tree.nodes().to_vec();
+            split(&mut nodes, &|s| s.masses[0] += mass);
+            Tree::new(tree.schema().clone(), Policies { missing: MissingPolicy::Fractional, ..tree.policies() }, nodes)
+                .unwrap()
+        };
+        assert_ne!(fractional(0.0), fractional(1.0));
     }
 
     #[test]
@@ -294,6 +392,6 @@ mod tests {
     /// Written down once: another number means that hashes kept by users no longer match.
     #[test]
     fn the_hash_never_changes() {
-        assert_eq!(sample::iris().stable_hash(), 4_684_065_604_465_854_515);
+        assert_eq!(sample::iris().stable_hash(), 15_399_861_441_769_160_591);
     }
 }

@@ -19,9 +19,10 @@ impl Tree {
         for entry in self.outline(max_depth) {
             let index = entry.node;
             match &self.nodes[index] {
-                Node::Leaf(leaf) => {
-                    line(format_args!("n{index} [label={}, style=rounded]", quoted(&leaf_words(&self.schema, leaf))))
-                }
+                Node::Leaf(leaf) => line(format_args!(
+                    "n{index} [label={}, style=rounded]",
+                    quoted(&leaf_words(self.schema.labels(), leaf))
+                )),
                 Node::Split(_) if entry.hidden > 0 => {
                     line(format_args!("n{index} [label={}, shape=plaintext]", quoted(&hidden_words(entry.hidden))))
                 }

@@ -2,7 +2,8 @@
 //!
 //! One JSON object: `format`, `version`, `library` (who wrote it; not read), `schema`, `policies`, `nodes`. Nodes refer
 //! to each other, to features, levels and classes by position, from 0, and stand in preorder; from version 2 on `costs`
-//! may stand before them, a row for each class:
+//! may stand before them, a row for each class; `rows`, the number of training rows that came to each node, may stand
+//! there too:
 //! ```json
 //! {"test":{"at_most":{"feature":2,"threshold":{"float":2.45}}},"children":[1,2],"masses":[50,100],"default":1}
 //! {"label":0,"masses":[50,0,0]}
@@ -16,7 +17,7 @@
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
 //! reader refuses the tag; a change of meaning raises it. Version 2: `costs`; trees without them are still written as
-//! version 1.
+//! version 1. `rows` came later and keeps the version: it tells nothing that predicts, and older readers pass over it.
 
 use std::sync::Arc;
 
@@ -46,6 +47,8 @@ struct Body {
     policies: Policies,
     #[serde(default)]
     costs: Option<Vec<Vec<f64>>>,
+    #[serde(default)]
+    rows: Option<Vec<u64>>,
     nodes: Vec<Checked>,
 }
 
@@ -213,11 +216,12 @@ impl Tree {
     pub fn to_json(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(|node| json(&Written::from(node))).collect();
         let n_classes = self.schema.labels().map_or(0, Labels::len);
-        let rows = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
-        let costs = self.costs.as_ref().map_or(String::new(), |costs| format!("\"costs\":{},\n", rows(costs)));
+        let by_class = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
+        let costs = self.costs.as_ref().map_or(String::new(), |costs| format!("\"costs\":{},\n", by_class(costs)));
+        let rows = self.rows.as_ref().map_or(String::new(), |rows| format!("\"rows\":{},\n", json(rows)));
         let version = if self.costs.is_some() { WITH_COSTS } else { PLAIN };
         format!(
-            "{{\"format\":{},\"version\":{version},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n{costs}\"nodes\":[\n{}\n]}}\n",
+            "{{\"format\":{},\"version\":{version},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n{costs}{rows}\"nodes\":[\n{}\n]}}\n",
             json(FORMAT),
             json(env!("CARGO_PKG_VERSION")),
             json(&*self.schema),
@@ -248,7 +252,10 @@ impl Tree {
             return Err(bad("in its schema, a class label occurs twice".into()));
         }
         let nodes = body.nodes.into_iter().map(|Checked(node)| node).collect();
-        let tree = Tree::new(Arc::new(schema), body.policies, nodes)?;
+        let mut tree = Tree::new(Arc::new(schema), body.policies, nodes)?;
+        if let Some(rows) = body.rows {
+            tree = tree.with_rows(rows)?;
+        }
         match body.costs.filter(|_| header.version == WITH_COSTS) {
             Some(costs) => tree.with_costs(&costs),
             None => Ok(tree),
@@ -340,7 +347,7 @@ mod tests {
         let tests: Vec<&Test> = tree.splits().map(|split| &split.test).collect();
         let size = Test::EachOf { feature: 1, levels: vec![1], missing: false };
         assert_eq!(tests, [&each_of(&[0, 1, 3, 4, 5], true), &size, &each_of(&[2, 6], false)]);
-        assert_eq!(tree.stable_hash(), 10_985_808_880_577_092_285);
+        assert_eq!(tree.stable_hash(), 1_031_067_375_203_169_080);
         let expected = "\
 city is Aarau: no (4)
 city is Basel
@@ -410,8 +417,12 @@ city is any other
         let costs = vec![vec![0.0, 1.0, 2.5], vec![3.0, 0.0, 1.0], vec![1.0, 1.0, 0.0]];
         let tree = plain.clone().with_costs(&costs).unwrap();
         assert_round_trip(&tree);
-        assert_ne!(tree, plain);
         assert_eq!(tree, plain.clone().with_costs(&costs).unwrap());
+        // They decide where rows end in several leaves.
+        assert_eq!(tree, plain);
+        let policies = Policies { missing: MissingPolicy::Fractional, ..plain.policies() };
+        let mixing = Tree::new(plain.schema().clone(), policies, plain.nodes().to_vec()).unwrap();
+        assert_ne!(mixing.clone().with_costs(&costs).unwrap(), mixing);
         let text = tree.to_json();
         assert!(
             text.contains("\"version\":2")

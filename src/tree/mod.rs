@@ -11,8 +11,11 @@
 //! `canonical.rs`, a line in the format history of `json.rs`.
 
 mod canonical;
+mod condition;
 mod dot;
+mod explain;
 mod json;
+mod nodes;
 mod outline;
 #[cfg(any(feature = "python", test))]
 pub(crate) mod packed;
@@ -20,6 +23,7 @@ mod predict;
 mod rules;
 #[cfg(test)]
 mod sample;
+mod simplify;
 mod source;
 mod steps;
 mod test;
@@ -33,11 +37,11 @@ use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use condition::{Condition, Limit, Operator, Question};
+pub use nodes::{Measure, Place};
 pub use rules::Rule;
 pub use source::{Numbers, Rows};
 pub use test::{Test, Threshold};
-#[cfg(feature = "python")]
-pub(crate) use words::class_words;
 pub use words::{condition, test_words};
 
 use crate::data::Schema;
@@ -122,9 +126,11 @@ pub enum Node {
 
 /// A decision tree.
 ///
-/// Two trees are equal when they have the same policies and costs, the same class labels (or both predict numbers) and the same
-/// nodes, where features are compared by name and kind. Features that no test uses do not count: a tree grown on some
-/// of the columns equals the same tree grown on all. Names of targets and dtypes do not count either.
+/// Two trees are equal when they ask the same questions in the same order and predict the same: the same policies and class
+/// labels (or both predict numbers), the same tests, the same ways of cases without a value and of unseen levels, the same
+/// class and class shares, or number, in each leaf. Features are compared by name and kind. Features that no test uses do
+/// not count: a tree grown on some of the columns equals the same tree grown on all. How many rows and how much mass came
+/// in training does not count, so the same tree from rows taken twice is equal; nor do names of targets and dtypes.
 #[derive(Debug, Clone)]
 pub struct Tree {
     schema: Arc<Schema>,
@@ -132,8 +138,12 @@ pub struct Tree {
     /// What errors cost, class after class: `costs[i * classes + j]` for a case of class i taken for class j.
     costs: Option<Box<[f64]>>,
     nodes: Vec<Node>,
+    /// How many rows came to each node in training, if known.
+    rows: Option<Box<[u64]>>,
     /// For predictions; made when first asked for.
     steps: OnceLock<Arc<Steps>>,
+    /// Made when first asked for.
+    places: OnceLock<Arc<[Place]>>,
 }
 
 impl Tree {
@@ -147,11 +157,12 @@ impl Tree {
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
         nodes.iter_mut().for_each(Node::drop_negative_zeros);
         validate::check(&schema, &nodes)?;
-        Ok(Tree { schema, policies, costs: None, nodes, steps: OnceLock::new() })
+        Ok(Tree { schema, policies, costs: None, nodes, rows: None, steps: OnceLock::new(), places: OnceLock::new() })
     }
 
     /// The same tree where errors cost `costs[i][j]` for a case of class i taken for class j: a row that ends in several
-    /// leaves gets the class of least expected cost, not the most probable one. Leaves keep their labels.
+    /// leaves gets the class of least expected cost, not the most probable one, and so does a split ([`Place::leaf`]). Leaves
+    /// keep their labels.
     ///
     /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a cost, finite and not negative, for each pair of
     /// classes.
@@ -162,7 +173,8 @@ impl Tree {
             let problem = format!("its costs are not {n_classes} rows of {n_classes} finite numbers, none negative");
             return Err(crate::Error::BadTree { problem });
         }
-        Ok(Tree { costs: Some(costs.iter().flatten().map(|cost| cost + 0.0).collect()), ..self })
+        let costs = Some(costs.iter().flatten().map(|cost| cost + 0.0).collect());
+        Ok(Tree { costs, places: OnceLock::new(), ..self })
     }
 
     /// The schema of the table the tree was grown on.

@@ -52,9 +52,14 @@ impl Tree {
         }
     }
 
+    /// As [`Tree::without_value`], also at splits that do ask for it.
+    pub(super) fn way_without_value(&self, split: &Split) -> Option<usize> {
+        split.test.branch(Value::Missing).or_else(|| self.without_value(split))
+    }
+
     /// Whether a case without a value may go down a branch.
     fn lets_in(&self, split: &Split, branch: usize) -> bool {
-        match split.test.branch(Value::Missing).or_else(|| self.without_value(split)) {
+        match self.way_without_value(split) {
             Some(way) => branch == way,
             None => split.masses[branch] > 0.0,
         }

@@ -93,7 +93,7 @@ impl Tree {
     }
 
     /// Adds the class shares of a leaf, times the share of a row that ends there.
-    fn mix(&self, leaf: u32, share: f64, mixture: &mut [f64]) {
+    pub(super) fn mix(&self, leaf: u32, share: f64, mixture: &mut [f64]) {
         match (self.steps().shares(leaf), &self.nodes[leaf as usize]) {
             (Some(shares), _) => mixture.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf),
             (None, Node::Leaf(leaf)) => add_probabilities(leaf, share, mixture),
@@ -123,7 +123,7 @@ pub(super) fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
 
 impl Tree {
     /// The most probable class or, with costs, that of least expected cost; ties: the first.
-    fn best_class(&self, probabilities: &[f64]) -> u32 {
+    pub(super) fn best_class(&self, probabilities: &[f64]) -> u32 {
         let Some(costs) = &self.costs else { return argmax(probabilities) };
         let n = probabilities.len();
         let expected = |class: usize| (0..n).map(|of| probabilities[of] * costs[of * n + class]).sum::<f64>();

@@ -2,16 +2,16 @@
 
 use rustc_hash::FxHashMap;
 
-use super::words::{Fact, Said};
-use super::{Leaf, Node, Threshold, Tree};
-use crate::data::Schema;
+use super::words::{Fact, Said, leaf_words};
+use super::{Condition, Leaf, Node, Threshold, Tree};
+use crate::data::{Labels, Schema};
 
 /// If all conditions hold, the leaf's prediction follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
     /// In the order of the path, those on one feature merged: `x <= 5` and `x <= 3` are `x <= 3`. None for a tree
     /// that is a single leaf.
-    pub conditions: Vec<String>,
+    pub conditions: Vec<Condition>,
     /// The leaf's index among the tree's nodes.
     pub leaf: u32,
     /// What the leaf predicts.
@@ -20,6 +20,25 @@ pub struct Rule {
     pub mass: f64,
     /// Training mass that came there with another class; 0 where a number is predicted.
     pub errors: f64,
+    /// How many training rows came there, whole or in part, if the tree tells.
+    pub n_rows: Option<u64>,
+}
+
+impl Rule {
+    /// `if age > 30 and (size <= medium or missing): yes (54/5)`, or `always: yes (54/5)`; `labels` are those of the tree's
+    /// schema. The leaf stands as in [`Tree::to_text`].
+    pub fn words(&self, labels: Option<&Labels>) -> String {
+        let several = self.conditions.len() > 1;
+        let words = |condition: &Condition| match several && condition.or_missing {
+            true => format!("({condition})"), // or it would read as the other half of an "or"
+            false => condition.to_string(),
+        };
+        let conditions = match self.conditions.is_empty() {
+            true => "always".into(),
+            false => format!("if {}", self.conditions.iter().map(words).collect::<Vec<_>>().join(" and ")),
+        };
+        format!("{conditions}: {}", leaf_words(labels, &self.prediction))
+    }
 }
 
 /// What can be said of a feature at once: an upper and a lower limit, a set of levels, whether it is missing.
@@ -67,9 +86,9 @@ impl Path {
         }
     }
 
-    /// The facts in words. What all facts on a feature allow, "or missing", is said by each of them; what one of them
+    /// The facts as conditions. What all facts on a feature allow, "or missing", is said by each of them; what one of them
     /// rules out, by none. So `x > 3 or missing` and `x is missing` are `x is missing`.
-    fn words(&self, schema: &Schema) -> Vec<String> {
+    fn conditions(&self, schema: &Schema) -> Vec<Condition> {
         let said = |feature: u32, fact: Fact| {
             self.places.get(&(feature, fact.aspect())).is_some_and(|&place| self.facts[place].1.fact == fact)
         };
@@ -79,16 +98,16 @@ impl Path {
                 .filter(|(f, said)| *f == feature && said.fact.aspect() != Aspect::Missing)
                 .all(|(_, s)| test(s))
         };
-        let words = |(feature, one): &(u32, Said)| {
+        let condition = |(feature, one): &(u32, Said)| {
             let is_missing = said(*feature, Fact::Missing(true));
             let allowed = of(*feature, &|said| said.or_missing);
             if one.or_missing && is_missing && allowed {
                 return None; // the value test was passed for want of a value
             }
             let or_missing = one.or_missing && allowed && !said(*feature, Fact::Missing(false));
-            Some(Said { fact: one.fact.clone(), or_missing }.words(schema, *feature))
+            Some(Condition::new(schema, *feature, &Said { fact: one.fact.clone(), or_missing }))
         };
-        self.facts.iter().filter_map(words).collect()
+        self.facts.iter().filter_map(condition).collect()
     }
 }
 
@@ -160,11 +179,12 @@ impl Tree {
             }
             if let Node::Leaf(leaf) = &self.nodes[entry.node] {
                 rules.push(Rule {
-                    conditions: path.words(&self.schema),
+                    conditions: path.conditions(&self.schema),
                     leaf: entry.node as u32,
                     prediction: leaf.clone(),
                     mass: leaf.mass(),
                     errors: leaf.errors(),
+                    n_rows: self.rows().map(|rows| rows[entry.node]),
                 });
             }
         }
@@ -180,7 +200,28 @@ mod tests {
     use super::*;
 
     fn conditions(tree: &Tree) -> Vec<String> {
-        tree.rules().iter().map(|rule| rule.conditions.join(" and ")).collect()
+        let words = |rule: &Rule| rule.conditions.iter().map(Condition::to_string).collect::<Vec<_>>().join(" and ");
+        tree.rules().iter().map(words).collect()
+    }
+
+    /// Fault U: a rule shows its leaf as the text does, the errors where there are any and no more digits.
+    #[test]
+    fn fault_u_rules_show_leaves_as_texts_do() {
+        let tree = sample::iris();
+        let words = |tree: &Tree| tree.rules().iter().map(|rule| rule.words(tree.schema.labels())).collect::<Vec<_>>();
+        assert_eq!(
+            words(&tree),
+            [
+                "if petal_length <= 2.45: Iris-setosa (50)",
+                "if (petal_length > 2.45 or missing) and (petal width <= 1.75 or missing): Iris-versicolor (54/5)",
+                "if (petal_length > 2.45 or missing) and petal width > 1.75: Iris-virginica (46/1)",
+            ]
+        );
+        assert_eq!(words(&sample::iris_leaf()), ["always: Iris-setosa (150/100)"]);
+        let thirds = sample::class_leaf(0, [1.0 / 3.0, 2.0 / 3.0, 0.0]);
+        let leaf = Tree::new(sample::schema(), sample::DEFAULT, vec![thirds]).unwrap();
+        assert_eq!(words(&leaf), ["always: Iris-setosa (1/0.66667)"]);
+        assert_eq!(leaf.to_text(None), "Iris-setosa (1/0.66667)");
     }
 
     /// The first test's second branch leads to the second test, and so on.
@@ -292,7 +333,8 @@ mod tests {
     #[test]
     fn deep_trees_have_short_rules() {
         let rules = sample::chain(100_000).rules();
-        assert_eq!(rules[99_999].conditions, ["petal_length > 99998", "petal_length <= 99999"]);
+        let words: Vec<String> = rules[99_999].conditions.iter().map(Condition::to_string).collect();
+        assert_eq!(words, ["petal_length > 99998", "petal_length <= 99999"]);
     }
 
     fn any_facts() -> impl Strategy<Value = (Fact, Fact)> {

@@ -43,7 +43,7 @@ impl Tree {
                 text.push_str(&branch_condition(&self.schema, split, branch, ways[parent]));
             }
             let outcome = match &self.nodes[entry.node] {
-                Node::Leaf(leaf) => leaf_words(&self.schema, leaf),
+                Node::Leaf(leaf) => leaf_words(self.schema.labels(), leaf),
                 Node::Split(_) if entry.hidden > 0 => hidden_words(entry.hidden),
                 Node::Split(_) => continue,
             };

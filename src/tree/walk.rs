@@ -15,6 +15,12 @@ pub type Visit<'v> = dyn FnMut(&mut dyn Ways, u8, u32) -> Result<()> + 'v;
 
 /// The ways of the rows of a block from where they ended.
 pub trait Ways {
+    /// The child that a row goes to from a split; `None` at a leaf, and where there are several.
+    fn step(&self, node: u32, lane: u8) -> Result<Option<u32>>;
+
+    /// What a row has in the column that a split asks about, and the name of a level that is unseen.
+    fn look(&self, split: &Split, lane: u8) -> (Value, Option<&str>);
+
     /// Where a row ends that starts at `node`.
     fn descend(&self, node: u32, lane: u8) -> Result<u32>;
 
@@ -101,7 +107,7 @@ impl<'a, S: Source> Walk<'a, S> {
             return Ok(None);
         }
         let Node::Split(split) = &self.tree.nodes[node as usize] else { return Ok(None) };
-        let rank = self.steps.features.partition_point(|&feature| feature < split.test.feature());
+        let rank = self.rank(split);
         let value = self.source.value(rank, lane);
         let branch = match (split.test.branch(value), value) {
             (None, Value::Unseen(code)) => {
@@ -111,6 +117,11 @@ impl<'a, S: Source> Walk<'a, S> {
             (branch, _) => branch,
         };
         Ok(branch.map(|branch| split.children[branch]))
+    }
+
+    /// The number of the column that a split asks about.
+    fn rank(&self, split: &Split) -> usize {
+        self.steps.features.partition_point(|&feature| feature < split.test.feature())
     }
 
     /// The branch of an unseen level; [`Unseen::Missing`] was settled in the reader.
@@ -126,6 +137,18 @@ impl<'a, S: Source> Walk<'a, S> {
 }
 
 impl<S: Source> Ways for Walk<'_, S> {
+    fn step(&self, node: u32, lane: u8) -> Result<Option<u32>> {
+        self.leave(node, lane)
+    }
+
+    fn look(&self, split: &Split, lane: u8) -> (Value, Option<&str>) {
+        let rank = self.rank(split);
+        match self.source.value(rank, lane) {
+            Value::Unseen(code) => (Value::Unseen(code), Some(self.source.level(rank, code))),
+            value => (value, None),
+        }
+    }
+
     fn descend(&self, mut node: u32, lane: u8) -> Result<u32> {
         loop {
             node = self.steps.descend(node, &self.source, lane);

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use super::times::whole;
 use super::{Leaf, Split, Test, Threshold};
-use crate::data::{Labels, Schema};
+use crate::data::{Labels, Schema, Value};
 use crate::names::{Of, shown};
 
 /// The branch of levels that are not listed names those that are, if they are no more than this.
@@ -142,8 +142,8 @@ fn set_words(schema: &Schema, feature: u32, codes: &[u32]) -> String {
 }
 
 /// A leaf with its training mass: `Iris-virginica (46/1)` with the errors where there are any, `= 3.25 (12)`.
-pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
-    let prediction = match (leaf, schema.labels()) {
+pub(super) fn leaf_words(labels: Option<&Labels>, leaf: &Leaf) -> String {
+    let prediction = match (leaf, labels) {
         (Leaf::Class { label, .. }, Some(labels)) => class_words(labels, *label),
         (Leaf::Class { label, .. }, None) => label.to_string(),
         (Leaf::Number { mean, .. }, _) => format!("= {}", rounded(*mean)),
@@ -156,7 +156,7 @@ pub(super) fn leaf_words(schema: &Schema, leaf: &Leaf) -> String {
 }
 
 /// The name of a class. Panics if there is no such class.
-pub(crate) fn class_words(labels: &Labels, class: u32) -> String {
+pub(super) fn class_words(labels: &Labels, class: u32) -> String {
     shown(&labels.text(class as usize), Of::Class).into_owned()
 }
 
@@ -168,8 +168,18 @@ fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
     }
 }
 
+/// What a cell of a column holds. Panics where it holds nothing that the schema knows.
+pub(super) fn value_words(schema: &Schema, feature: u32, value: Value) -> String {
+    match value {
+        Value::Integer(x) => whole(&schema.features[feature as usize], x),
+        Value::Float(x) => float(x),
+        Value::Level(code) => level_words(schema, feature, code).into_owned(),
+        Value::Missing | Value::Unseen(_) => unreachable!("it is said in other words"),
+    }
+}
+
 /// The shortest digits that give the float back, in scientific notation where plain digits would be long.
-fn float(x: f64) -> String {
+pub(super) fn float(x: f64) -> String {
     match x.abs() {
         size if size != 0.0 && size.is_finite() && !(1e-5..1e16).contains(&size) => format!("{x:e}"),
         _ => x.to_string(),
@@ -177,7 +187,7 @@ fn float(x: f64) -> String {
 }
 
 /// Six significant digits; whole numbers in full.
-fn rounded(x: f64) -> String {
+pub(super) fn rounded(x: f64) -> String {
     float(to_places(x, places_of(x)))
 }
 
@@ -291,10 +301,12 @@ mod tests {
     #[test]
     fn leaves_show_mass_and_errors() {
         let schema = sample::schema();
-        let leaf = |masses: [f64; 3], empty| Leaf::Class { label: 0, masses: masses.into(), empty };
-        assert_eq!(leaf_words(&schema, &leaf([50.0, 50.0, 50.0], false)), "Iris-setosa (150/100)");
-        assert_eq!(leaf_words(&schema, &leaf([2.5, 0.0, 0.0], false)), "Iris-setosa (2.5)");
-        assert_eq!(leaf_words(&schema, &leaf([2.5, 1.0, 0.0], true)), "Iris-setosa (0)");
-        assert_eq!(leaf_words(&sample::number_schema(), &Leaf::Number { mean: 3.25, mass: 12.0 }), "= 3.25 (12)");
+        let words = |masses: [f64; 3], empty| {
+            leaf_words(schema.labels(), &Leaf::Class { label: 0, masses: masses.into(), empty })
+        };
+        assert_eq!(words([50.0, 50.0, 50.0], false), "Iris-setosa (150/100)");
+        assert_eq!(words([2.5, 0.0, 0.0], false), "Iris-setosa (2.5)");
+        assert_eq!(words([2.5, 1.0, 0.0], true), "Iris-setosa (0)");
+        assert_eq!(leaf_words(None, &Leaf::Number { mean: 3.25, mass: 12.0 }), "= 3.25 (12)");
     }
 }

@@ -2,11 +2,15 @@
 
 import itertools
 
+import pytest
+
 from lattree import Binarizer, Dataset, GreedyTreeSearch, OptimalTreeSearch, _table
 
 ALL = Binarizer(thresholds="all")
 CRITERIA = ("information_gain", "gain_ratio", "gini", "error")
 NOMINAL_SPLITS = ("multiway", "one_vs_rest", "subsets")
+UNSEEN = pytest.mark.filterwarnings("ignore:levels that were not there in training:UserWarning")
+"""For tests that predict on levels never seen, where the warning is not what they are about."""
 MISSING = ("fractional", "drop", "mean", "class_mean", "level")
 
 

@@ -345,7 +345,7 @@ class TestB25:
         assert result.objective == result.lower_bound == least
         assert result.gap == 0
         assert set(result.tree.predict(data)) == {max(sorted(set(y)), key=y.count)}
-        assert result.tree.apply(data).tolist() == [0] * len(y)
+        assert result.tree.apply(data).to_list() == [0] * len(y)
         assert result.tree.to_text()
         assert len(result.tree.rules()) == 1
         assert lattree.Tree.from_json(result.tree.to_json()) == result.tree
@@ -355,7 +355,7 @@ class TestB25:
         with pytest.raises(DataError, match="no case to learn from: the table has no row"):
             OptimalTreeSearch().run(data)
         tree = solve([[0], [1]], [0, 1])[1].tree
-        assert tree.predict(np.empty((0, 1))).to_list() == []
+        assert tree.predict(np.empty((0, 1))).tolist() == []
         assert tree.predict_proba(np.empty((0, 1))).shape == (0, 2)
         for role in ("counts", "weight"):
             data = Dataset({"x": [1, 2]}, [0, 1], **{role: [0, 0]})

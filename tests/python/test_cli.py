@@ -117,7 +117,7 @@ def test_greedy_prints_the_tree_and_a_summary():
     tree = lattree.GreedyTreeSearch().run(data).tree
     wrong = (tree.predict(data) != data.target).sum()
     assert done.stdout == tree.to_text().rstrip("\n") + "\n"
-    size = f"nodes {tree.n_nodes}, leaves {tree.n_leaves}, depth {tree.depth}, training errors {wrong}, "
+    size = f"splits {tree.n_nodes}, leaves {tree.n_leaves}, depth {tree.depth}, training errors {wrong}, "
     assert done.stderr.startswith(f"status complete; {size}")
     assert done.stderr.count("\n") == 1
 
@@ -152,7 +152,7 @@ def test_greedy_on_a_file(table):
     done = run("greedy", str(table), "--target", "y", "--drop", "code", "--dot")
     assert done.stdout.startswith("digraph")
     assert "size <= 2" in done.stdout
-    assert "nodes 1, leaves 2, depth 1, training errors 0" in done.stderr
+    assert "splits 1, leaves 2, depth 1, training errors 0" in done.stderr
 
 
 def test_a_file_wins_over_a_bundled_table(tmp_path, table):
@@ -178,17 +178,17 @@ def test_datasets_and_version():
 def test_errors_are_one_line(tmp_path, table):
     assert "no file 'none.csv' and no bundled table" in failed("optimal", "none.csv", "--target", "y")
     assert '--target is needed for a file; its columns are "code", "size", "y"' in failed("optimal", str(table))
-    assert '`target` names "z"' in failed("optimal", str(table), "--target", "z")
-    assert '`drop` names "z"' in failed("optimal", str(table), "--target", "y", "--drop", "z")
-    assert "max_depth" in failed("optimal", "iris", "--max-depth", "99")
-    assert "time_limit" in failed("optimal", "iris", "--time-limit", "-1")
+    assert '--target names "z"' in failed("optimal", str(table), "--target", "z")
+    assert '--drop names "z"' in failed("optimal", str(table), "--target", "y", "--drop", "z")
+    assert "--max-depth must be from 0 to 20, got 99" in failed("optimal", "iris", "--max-depth", "99")
+    assert "--time-limit must be " in failed("optimal", "iris", "--time-limit", "-1")
     (tmp_path / "table.xlsx").write_text("")
     assert "must end in .csv" in failed("optimal", str(tmp_path / "table.xlsx"), "--target", "y")
     (tmp_path / "empty.csv").write_text("")
     assert "is empty" in failed("describe", str(tmp_path / "empty.csv"))
     assert "--target is needed for a file" in failed("greedy", str(table))
-    assert "`min_leaf` must be at least 1, got 0" in failed("greedy", "iris", "--min-leaf", "0")
-    assert "`min_gain` must be finite and not negative, got -1" in failed("greedy", "iris", "--min-gain", "-1")
+    assert "--min-leaf must be at least 1, got 0" in failed("greedy", "iris", "--min-leaf", "0")
+    assert "--min-gain must be finite and not negative, got -1" in failed("greedy", "iris", "--min-gain", "-1")
     assert run("optimal").returncode == 2
     assert run("greedy", "iris", "--criterion", "entropy").returncode == 2
     assert run("greedy", "iris", "--json", "--text").returncode == 2

@@ -457,7 +457,7 @@ class TestCompare:
             ({"methods": {"a": lattree.BackwardEliminationSearch()}}, "for 'a'; pass `search.run`, not the search"),
             ({"methods": {"a": lattree.BackwardEliminationSearch}}, "for 'a'; pass `search.run`, not the search"),
             ({"tree_search": GreedyTreeSearch}, "`tree_search` must be a search, such as .*, got <class"),
-            ({"tree_search": GreedyTreeSearch().run}, "`tree_search` must be a search, such as .*, got <built-in"),
+            ({"tree_search": GreedyTreeSearch().run}, "`tree_search` must be a search, such as .*, got <b"),
         ],
     )
     def test_wrong_types(self, iris, given, text):

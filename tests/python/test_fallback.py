@@ -73,7 +73,7 @@ def test_where_missing_values_may_not_be_asked_for_they_are_not(errors):
     column[rng.random(20_000) < 0.3] = np.nan
     frame = pl.DataFrame({"a": column, "y": np.isnan(column) ^ (rng.random(20_000) < 0.1)})
     data = Dataset(frame, "y")
-    search = OptimalTreeSearch(binarizer=Binarizer(missing="false"), memory_limit=100_000, time_limit=5)
+    search = OptimalTreeSearch(binarizer=Binarizer(missing="fails"), memory_limit=100_000, time_limit=5)
     result = search.run(data)
     assert result.objective == errors(data, result.tree)
     assert "is missing" not in result.tree.to_text()

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from helpers import encode
+from helpers import UNSEEN, encode
 from lattree import DataError, Dataset, OptimalTreeSearch, ParameterError, _table
 
 MISSING = 2**32 - 1
@@ -44,6 +44,7 @@ class TestLike:
         with pytest.raises(DataError, match=r'the table lacks "f", "n"|the table lacks "n", "f"'):
             encode(self.table.drop("f", "n"), schema=schema)
 
+    @UNSEEN
     @pytest.mark.parametrize(
         "levels",
         [
@@ -56,7 +57,7 @@ class TestLike:
     )
     def test_b29_levels_by_name_not_code(self, levels):
         schema = Dataset({"n": ["a", "b", "c"], "y": [0, 1, 1]}, "y").schema
-        column = _table.encode_for_prediction({"n": levels}, schema, ["n"]).columns[0]
+        column = _table.encode_for_prediction({"n": levels}, schema, ["n"], "majority").columns[0]
         assert column.levels == ["a", "b", "c"]
         assert column.unseen == ["", "d"]
         assert column.values.tolist() == [4, MISSING, 3, 2]
@@ -76,11 +77,16 @@ class TestLike:
         )
         assert np.isnan(self.encoded(schema, f=pl.lit(None, dtype=pl.String))["f"].values).all()
         assert (self.encoded(schema, n=pl.lit(None))["n"].values == MISSING).all()
-        for wrong in (pl.lit("1"), pl.lit(True), pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
+        for given in (pl.lit("1"), pl.lit(True), pl.lit("+1.0", dtype=pl.Categorical)):
+            assert (self.encoded(schema, f=given)["f"].values == 1.0).all()
+            assert (self.encoded(schema, i=given)["i"].values == 1).all()
+        for wrong in (pl.lit(dt.date(2020, 1, 1)), pl.lit(dt.timedelta(1))):
             with pytest.raises(DataError, match=r'column "f" is .*; expected numbers'):
                 self.encoded(schema, f=wrong)
-        with pytest.raises(DataError, match='column "b" is Int32; expected true or false'):
-            self.encoded(schema, b=pl.lit(1, dtype=pl.Int32))
+        with pytest.raises(DataError, match='column "f" is "one" at row 0; expected a number'):
+            self.encoded(schema, f=pl.lit("one"))
+        with pytest.raises(DataError, match='column "b" is 2 at row 0; expected true or false'):
+            self.encoded(schema, b=pl.lit(2, dtype=pl.Int32))
 
     def test_times(self, schema):
         expected = encode(self.table).columns[3].values.tolist()
@@ -122,23 +128,23 @@ class TestLike:
 
     def test_prediction_takes_arrays_by_position(self):
         schema = Dataset.from_arrays([[1, 2.5], [2, 3.5]], [0, 1]).schema
-        encoded = _table.encode_for_prediction(np.array([[1, 2.5]]), schema, ["x0", "x1"])
+        encoded = _table.encode_for_prediction(np.array([[1, 2.5]]), schema, ["x0", "x1"], "majority")
         assert [c.values.tolist() for c in encoded.columns] == [[1.0], [2.5]]
-        used = _table.encode_for_prediction([[1, 2.5]], schema, ["x1"])
+        used = _table.encode_for_prediction([[1, 2.5]], schema, ["x1"], "majority")
         assert [c.name for c in used.columns] == ["x1"]
         with pytest.raises(DataError, match="2 feature names, but X has 3 columns"):
-            _table.encode_for_prediction([[1, 2, 3]], schema, ["x0"])
+            _table.encode_for_prediction([[1, 2, 3]], schema, ["x0"], "majority")
 
     def test_prediction_needs_only_what_the_tree_asks(self, schema):
         table = {"f": [1, 2], "unrelated": ["", ""]}
-        assert [c.name for c in _table.encode_for_prediction(table, schema, ["f"]).columns] == ["f"]
-        assert _table.encode_for_prediction(table, schema, []).n_rows == 2
+        assert [c.name for c in _table.encode_for_prediction(table, schema, ["f"], "majority").columns] == ["f"]
+        assert _table.encode_for_prediction(table, schema, [], "majority").n_rows == 2
         with pytest.raises(DataError, match='the table lacks "i"; its columns are "f", "unrelated"'):
-            _table.encode_for_prediction(table, schema, ["f", "i"])
+            _table.encode_for_prediction(table, schema, ["f", "i"], "majority")
 
     def test_whole_floats_are_the_levels_of_integers(self):
         schema = Dataset({"x": [1, 2]}, [0, 1], nominal=["x"]).schema
-        assert _table.encode_for_prediction({"x": [2.0, None]}, schema, ["x"]).columns[0].values.tolist() == [
+        assert _table.encode_for_prediction({"x": [2.0, None]}, schema, ["x"], "majority").columns[0].values.tolist() == [
             1,
             MISSING,
         ]

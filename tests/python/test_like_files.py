@@ -203,8 +203,10 @@ class TestFrames:
             tree(level, "x").predict({"k": column})
 
     def test_values_that_are_no_level_are_unseen(self, tree):
-        assert len(tree("0300", "x").predict({"k": [301]})) == 1
-        assert len(tree(300, 301).predict({"k": ["x"]})) == 1
+        with pytest.warns(UserWarning, match='column "k" is "301" in 1 row'):
+            assert len(tree("0300", "x").predict({"k": [301]})) == 1
+        with pytest.warns(UserWarning, match='column "k" is "x" in 1 row'):
+            assert len(tree(300, 301).predict({"k": ["x"]})) == 1
 
     def test_text_is_read_where_values_were_trained(self, tree):
         assert tree(300, 301).predict({"k": ["0300", "301", "3.01e2"]}).to_list() == ["a", "b", "b"]

@@ -10,12 +10,13 @@ import sys
 from pathlib import Path
 
 README = Path(__file__).parents[2] / "README.md"
+NODES = README.parent / "docs" / "nodes.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def blocks():
+def blocks(page=README):
     """(line, language, code, what the text block directly below it says) of each fenced block."""
-    text = README.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     found = list(BLOCK.finditer(text))
     for block, below in zip(found, [*found[1:], None], strict=True):
         line = text.count("\n", 0, block.start()) + 1
@@ -65,6 +66,19 @@ def test_examples(tmp_path, monkeypatch):
         run[language] += 1
     assert run["python"] >= 10
     assert run["console"] >= 3
+
+
+def test_examples_of_nodes():
+    namespace = {"__name__": "nodes"}
+    run = 0
+    for line, language, code, expected in blocks(NODES):
+        if language == "python":
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * line + code, NODES, "exec"), namespace)
+            assert printed.getvalue().rstrip() == (expected or "").rstrip(), f"docs/nodes.md, line {line}"
+            run += 1
+    assert run >= 5
 
 
 def test_links_lead_somewhere():

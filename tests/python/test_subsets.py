@@ -98,7 +98,7 @@ class TestParameters:
     )
     def test_wrong_type(self, kind, parameters):
         (name,) = parameters
-        with pytest.raises(TypeError, match=f"argument '{name}'"):
+        with pytest.raises(TypeError, match=f"(`{name}` must be|unexpected keyword argument '{name}')"):
             kind(**parameters)
         with pytest.raises(TypeError, match="positional"):
             kind("gini")
@@ -130,6 +130,7 @@ class TestParameters:
             "min_cases": 5,
             "min_branch": 3,
             "min_leaf": 2,
+            "min_leaf_mass": 0.0,
             "max_depth": 7,
             "min_gain": 0.125,
             "nominal_splits": "subsets",
@@ -193,7 +194,7 @@ class TestParameters:
         for run in (*(kind(error="training").run for kind in SELECTING), DistinctTreeSearch().count):
             with pytest.raises(ParameterError, match='`on_interrupt` must be one of "raise", "return", got "ignore"'):
                 run(weather, on_interrupt="ignore")
-            with pytest.raises(TypeError, match="`progress` must be callable or None"):
+            with pytest.raises(TypeError, match="`progress` must be True, False, a callable or None"):
                 run(weather, progress=3)
 
 

@@ -121,7 +121,7 @@ class TestTarget:
         with pytest.raises(DataError, match=r"inf at row 2; numbers must be finite"):
             encode(self.bits, [0.5, 1, float("inf"), 2])
         with pytest.raises(DataError, match="cast it to String"):
-            encode(self.bits, [dt.date(2020, 1, 1)] * 4)
+            encode(self.bits, [dt.time(8)] * 4)
         with pytest.raises(DataError, match="the target has 3 rows, the table has 4"):
             encode(self.bits, [0, 1, 2])
         with pytest.raises(DataError, match=r"has the shape \(4, 2\)"):

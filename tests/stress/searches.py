@@ -76,7 +76,7 @@ def _draw_binarizer(rng: Any, levels: int, engine: str) -> Case:
         "max_thresholds": None if free else int(log_uniform(rng, 1, 1000)),
         # Beyond ten levels all subsets are refused.
         "nominal": "subsets" if levels <= 12 and rng.random() < 0.5 else "one_vs_rest",
-        "missing": rng.choice(["own_test", "own_test", "false"]),
+        "missing": rng.choice(["own_test", "own_test", "fails"]),
     }
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
-from lattree._core import Dataset, GreedyTreeSearch, LattreeError, ParameterError
+from lattree._core import Dataset, GreedyTreeSearch, Interrupted, LattreeError, ParameterError
 from lattree._dtypes import list_names
 from lattree.experiments._folds import Grown, Triple, check_dataset, error_rate, triples
 from lattree.experiments._statistics import Stability, paired_t_test, stability
@@ -19,6 +19,9 @@ MEASURES = ("search_error", "generalisation_error", "n_features", "seconds", "cp
 
 TIMES = ("seconds", "cpu_seconds")
 """Those that no method is best at: what selects nothing takes no time."""
+
+FINISHED = (None, "optimal", "acceptable", "complete")
+"""The statuses of searches that no limit ended; what is no search of this package may have none."""
 
 SUMMARY: dict[str, pl.DataType] = {
     "measure": pl.String(),
@@ -111,7 +114,7 @@ class FoldRow:
     @property
     def finished(self) -> bool:
         """Whether no limit ended the search."""
-        return self.status is None or self.status in ("optimal", "acceptable", "complete")
+        return self.status in FINISHED
 
 
 @dataclass(frozen=True, repr=False)
@@ -292,6 +295,8 @@ def compare(
         A method raised, what it returned is no list of features, or no tree could be grown over them.
     TypeError
         `data` is no Dataset, `methods` no mapping to callables, or `tree_search` has no ``run``.
+    Interrupted
+        Ctrl-C; `result` is the Comparison of the runs done by then.
 
     Notes
     -----
@@ -307,12 +312,19 @@ def compare(
     if not 1 <= runs <= k * repeats:
         raise ParameterError(f"`folds` must be from 1 to {k * repeats}, or None, got {folds}")
     rows: list[FoldRow] = []
-    # The range first: the folds beyond it are not dealt.
-    for _, triple in zip(range(runs), dealt, strict=False):
-        for name, method in methods.items():
-            rows.append(_run(name, method, triple, search))
-            if progress is not None:
-                progress(rows[-1], len(rows), runs * len(methods))
+    try:
+        # The range first: the folds beyond it are not dealt.
+        for _, triple in zip(range(runs), dealt, strict=False):
+            for name, method in methods.items():
+                rows.append(_run(name, method, triple, search))
+                if progress is not None:
+                    progress(rows[-1], len(rows), runs * len(methods))
+    except KeyboardInterrupt as error:
+        stopped = Interrupted(
+            f"after {len(rows)} of {runs * len(methods)} runs; those are in `.result` of this exception"
+        )
+        stopped.result = Comparison(tuple(rows), tuple(data.schema.feature_names), k, search_fraction)
+        raise stopped from error
     return Comparison(tuple(rows), tuple(data.schema.feature_names), k, search_fraction)
 
 
@@ -332,7 +344,7 @@ def _check_methods(methods: object) -> None:
 
 
 @contextlib.contextmanager
-def _named(where: str) -> Iterator[None]:
+def named(where: str) -> Iterator[None]:
     """Say where an exception came from."""
     try:
         yield
@@ -342,12 +354,12 @@ def _named(where: str) -> Iterator[None]:
 
 def _run(name: str, method: Method, triple: Triple, search: TreeSearch) -> FoldRow:
     where = f"method {name!r}, repeat {triple.repeat}, fold {triple.fold}"
-    with _named(where):
+    with named(where):
         wall, cpu = time.perf_counter(), time.process_time()
         result = method(triple.building, triple.search)
         wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
         selected = _names(result, triple.training.schema.feature_names)
-    with _named(f"tree_search for {where}"):
+    with named(f"tree_search for {where}"):
         built = search.run(triple.building.select(selected)).tree
         trained = search.run(triple.training.select(selected)).tree
         errors = error_rate(built, triple.search), error_rate(trained, triple.test)

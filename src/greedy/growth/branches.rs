@@ -53,7 +53,7 @@ impl<'t, I: Impurity> Grower<'t, I> {
                 branches
             }
         };
-        let first = self.next.fetch_add(cut.n_branches() as u32, Relaxed);
+        let first = self.numbers_for(cut.n_branches() as u32);
         for (id, branch) in (first..).zip(&mut branches) {
             branch.id = id;
         }
@@ -69,8 +69,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
             self.part_orders(task.orders, winner, &mut branches, parallel, room);
         }
         let split = GrownSplit { column, cut, first, own };
-        let masses = task.side.masses.into();
-        room.grown.push((task.id, Grown { masses, whole: task.whole, split: Some(split) }));
+        let (masses, rows) = (task.side.masses.into(), task.rows as u32);
+        room.grown.push((task.id, Grown { masses, whole: task.whole, rows, split: Some(split) }));
         self.children(branches, room)
     }
 
@@ -128,13 +128,20 @@ impl<'t, I: Impurity> Grower<'t, I> {
             }
         }
         let mut branches = if branch == 0 { vec![small, large] } else { vec![large, small] };
-        let first = self.next.fetch_add(2, Relaxed);
+        let first = self.numbers_for(2);
         for (id, branch) in (first..).zip(&mut branches) {
             branch.id = id;
         }
         let split = GrownSplit { column, cut, first, own };
-        room.grown.push((task.id, Grown { masses: task.side.masses.into(), whole: true, split: Some(split) }));
+        let (masses, rows) = (task.side.masses.into(), task.rows as u32);
+        room.grown.push((task.id, Grown { masses, whole: true, rows, split: Some(split) }));
         Ok(self.children(branches, room))
+    }
+
+    /// Numbers for the nodes of new branches: the first of them.
+    fn numbers_for(&self, branches: u32) -> u32 {
+        self.budget.count_grown(branches.into());
+        self.next.fetch_add(branches, Relaxed)
     }
 
     /// Gives a node its columns back.

@@ -52,7 +52,7 @@ pub(super) struct Ground<'b, I> {
     /// Whether all masses are 1.
     pub(super) unit: bool,
     masses: Vec<i64>,
-    /// How many cases an instance stands for; empty where that does not matter.
+    /// How many cases an instance stands for, or what mass counts as such; empty where that does not matter.
     pub(super) cases: Vec<u64>,
     /// The pairs of classes, and for each column and pair whether instances of both have equal ranks, or ranks between
     /// which there is no test. Both empty where stumps are not looked for by pairs of classes.
@@ -75,14 +75,17 @@ impl<'b, I: Index> Ground<'b, I> {
         masses_of: &ClassMasses,
         ticker: &mut Ticker<'b>,
     ) -> Result<Self, Stop> {
-        let (data, min_leaf) = (run.data, run.params.constraints.min_leaf);
+        let (data, min_leaf) = (run.data, run.constraints.min_leaf);
         // An instance per entry of a pattern, or a quarter more; lists of them grow by doubling, and are copied.
         let most = masses_of.n_entries() as u64 * 5 / 4 + 1;
         let of_instance = (size_of::<u16>() + size_of::<i64>() + size_of::<u64>()) as u64;
         let mut charged = ticker.budget().reserve(most * of_instance)?;
         let passing = ticker.budget().reserve(most * (2 * of_instance + 3 * size_of::<usize>() as u64))?;
         let counts_of = match min_leaf > 1 {
-            true => Some(class_masses(data, &table.pattern_of, table.n_patterns, |row| data.count(row), ticker)?),
+            true => {
+                let support = |row| run.constraints.support(data, run.units, row);
+                Some(class_masses(data, &table.pattern_of, table.n_patterns, support, ticker)?)
+            }
             false => None,
         };
         let n_labels = data.schema().labels().map_or(0, |labels| labels.len());

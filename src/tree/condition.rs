@@ -1,0 +1,242 @@
+//! Conditions and questions as objects: what a branch says of a column, and what a node asks of it, with the names of
+//! columns and levels written out, so that they can be read without a schema.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::words::{Fact, Said, branch_words, feature_words};
+use super::{Split, Test, Threshold, Tree, test_words};
+use crate::data::{Kind, Number, Schema};
+
+/// What a condition says of a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operator {
+    /// At most the limit.
+    AtMost,
+    /// Above the limit.
+    Above,
+    /// The one level.
+    Is,
+    /// Not the one level.
+    IsNot,
+    /// One of the levels; of no level where no value can meet the condition.
+    In,
+    /// None of the levels.
+    NotIn,
+    /// There is no value.
+    IsMissing,
+    /// There is a value.
+    IsKnown,
+}
+
+impl Operator {
+    /// As it stands in conditions: `<=`, `>`, `is`, `is not`, `in`, `not in`, `is missing`, `is known`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operator::AtMost => "<=",
+            Operator::Above => ">",
+            Operator::Is => "is",
+            Operator::IsNot => "is not",
+            Operator::In => "in",
+            Operator::NotIn => "not in",
+            Operator::IsMissing => "is missing",
+            Operator::IsKnown => "is known",
+        }
+    }
+}
+
+/// The constant of a test `x <= t`, in the terms of its column.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// Of a column of floats.
+    Float(#[serde(with = "super::json::float")] f64),
+    /// Of a column of integers, dates or times, in the unit of the column.
+    Integer(i64, Number),
+    /// A level of an ordinal column.
+    Level(String),
+}
+
+impl Limit {
+    fn of(schema: &Schema, feature: u32, threshold: Threshold) -> Self {
+        match (threshold, &schema.features[feature as usize].kind) {
+            (Threshold::Float(t), _) => Limit::Float(t),
+            (Threshold::Integer(t), Kind::Continuous(number)) => Limit::Integer(t, *number),
+            (Threshold::Integer(t), _) => Limit::Integer(t, Number::Integer),
+            (Threshold::Level(level), kind) => Limit::Level(kind.levels()[level as usize].clone()),
+        }
+    }
+}
+
+/// A condition on one column. Prints as it stands in texts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Condition {
+    /// The name of the column.
+    pub column: String,
+    /// What is said of its value.
+    pub operator: Operator,
+    /// For [`Operator::AtMost`] and [`Operator::Above`].
+    pub limit: Option<Limit>,
+    /// For [`Operator::Is`], [`Operator::IsNot`], [`Operator::In`] and [`Operator::NotIn`]: names of levels.
+    pub levels: Vec<String>,
+    /// Whether a case without a value meets it too.
+    pub or_missing: bool,
+    words: String,
+}
+
+impl fmt::Display for Condition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl Condition {
+    pub(super) fn new(schema: &Schema, feature: u32, said: &Said) -> Self {
+        Self::with_words(schema, feature, said, said.words(schema, feature))
+    }
+
+    fn with_words(schema: &Schema, feature: u32, Said { fact, or_missing }: &Said, words: String) -> Self {
+        let limit = |threshold: &Threshold| Some(Limit::of(schema, feature, *threshold));
+        let (operator, limit, levels): (_, _, &[u32]) = match fact {
+            Fact::AtMost(threshold) => (Operator::AtMost, limit(threshold), &[]),
+            Fact::Above(threshold) => (Operator::Above, limit(threshold), &[]),
+            Fact::Among(levels) => (if levels.len() == 1 { Operator::Is } else { Operator::In }, None, levels),
+            Fact::NotAmong(levels) => (if levels.len() == 1 { Operator::IsNot } else { Operator::NotIn }, None, levels),
+            Fact::Missing(true) => (Operator::IsMissing, None, &[]),
+            Fact::Missing(false) => (Operator::IsKnown, None, &[]),
+            Fact::Never => (Operator::In, None, &[]),
+        };
+        let column = schema.features[feature as usize].name.clone();
+        let levels = level_names(schema, feature, levels);
+        Condition { column, operator, limit, levels, or_missing: *or_missing, words }
+    }
+}
+
+fn level_names(schema: &Schema, feature: u32, codes: &[u32]) -> Vec<String> {
+    let levels = schema.features[feature as usize].kind.levels();
+    codes.iter().map(|&code| levels[code as usize].clone()).collect()
+}
+
+/// What a node asks. Prints as the condition of its first branch, or `each level of color`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Question {
+    /// The name of the column.
+    pub column: String,
+    /// Its position in the schema.
+    pub feature: u32,
+    /// The kind of test, as tree files have it: `at_most`, `is`, `in`, `each_level`, `each_of`, `missing`.
+    pub kind: String,
+    /// For `at_most`.
+    pub limit: Option<Limit>,
+    /// For `is`, `in` and `each_of`: the levels listed; for `each_level` all levels of the column.
+    pub levels: Vec<String>,
+    /// The branch of a case without a value; `None` where it takes all of them in part.
+    pub missing: Option<u32>,
+    words: String,
+}
+
+impl fmt::Display for Question {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl Test {
+    /// The kind of test, as tree files have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Test::AtMost { .. } => "at_most",
+            Test::Is { .. } => "is",
+            Test::In { .. } => "in",
+            Test::EachLevel { .. } => "each_level",
+            Test::EachOf { .. } => "each_of",
+            Test::Missing { .. } => "missing",
+        }
+    }
+}
+
+impl Tree {
+    /// What a split of this tree asks. Complexity: O(levels named).
+    pub fn question(&self, split: &Split) -> Question {
+        let (schema, feature) = (&*self.schema, split.test.feature());
+        let kind = &schema.features[feature as usize].kind;
+        let (limit, levels) = match &split.test {
+            Test::AtMost { threshold, .. } => (Some(Limit::of(schema, feature, *threshold)), Vec::new()),
+            Test::Is { level, .. } => (None, level_names(schema, feature, &[*level])),
+            Test::In { levels, .. } | Test::EachOf { levels, .. } => (None, level_names(schema, feature, levels)),
+            Test::EachLevel { .. } => (None, kind.levels().to_vec()),
+            Test::Missing { .. } => (None, Vec::new()),
+        };
+        Question {
+            column: schema.features[feature as usize].name.clone(),
+            feature,
+            kind: split.test.kind().into(),
+            limit,
+            levels,
+            missing: self.way_without_value(split).map(|branch| branch as u32),
+            words: test_words(schema, &split.test),
+        }
+    }
+
+    /// The condition of a branch, as the text has it: "or missing" only where such a case can come, as `ways` says.
+    pub(super) fn condition_of(&self, split: &Split, branch: usize, way: Option<usize>) -> Condition {
+        let (schema, feature) = (&*self.schema, split.test.feature());
+        let words = format!("{} {}", feature_words(schema, feature), branch_words(schema, split, branch, way));
+        Condition::with_words(schema, feature, &Said::of(split, branch, way), words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{MissingPolicy, Node, Policies, sample};
+    use super::*;
+
+    #[test]
+    fn questions_have_the_names_of_the_columns() {
+        let question = |test: Test, policies: Policies| {
+            let branches = test.n_branches(sample::schema().features[test.feature() as usize].kind.levels().len());
+            let tree = Tree::new(sample::schema(), policies, sample::stump(test, branches)).unwrap();
+            let Node::Split(split) = &tree.nodes()[0] else { panic!() };
+            tree.question(split)
+        };
+        let (color, size) = (sample::COLOR, sample::SIZE);
+        let plain = question(sample::below(1, 0.8), sample::DEFAULT);
+        assert_eq!((plain.column.as_str(), plain.feature, plain.kind.as_str()), ("petal width", 1, "at_most"));
+        assert_eq!((plain.limit.clone(), plain.missing), (Some(Limit::Float(0.8)), Some(0)));
+        assert_eq!(plain.to_string(), "petal width <= 0.8");
+        let medium = Test::AtMost { feature: size, threshold: Threshold::Level(1) };
+        assert_eq!(question(medium, sample::DEFAULT).limit, Some(Limit::Level("medium".into())));
+        let date = Test::AtMost { feature: 5, threshold: Threshold::Integer(3) };
+        assert_eq!(question(date, sample::DEFAULT).limit, Some(Limit::Integer(3, Number::Date)));
+        let fractional = Policies { missing: MissingPolicy::Fractional, ..sample::DEFAULT };
+        let each_of = |missing| Test::EachOf { feature: color, levels: vec![0, 2], missing };
+        let own = question(each_of(true), fractional);
+        assert_eq!(
+            (own.levels, own.missing, own.kind.as_str()),
+            (vec!["red".into(), "blue".into()], Some(2), "each_of")
+        );
+        assert_eq!(question(each_of(false), fractional).missing, None);
+        assert_eq!(question(Test::EachLevel { feature: color }, sample::DEFAULT).levels, ["red", "green", "blue"]);
+        assert_eq!(question(Test::Missing { feature: color }, fractional).missing, Some(0));
+    }
+
+    proptest! {
+        /// What is printed of a condition is what it says, and it comes back from JSON.
+        #[test]
+        fn conditions_are_what_they_print(tree in sample::any_tree()) {
+            for condition in tree.rules().into_iter().flat_map(|rule| rule.conditions) {
+                let json = serde_json::to_string(&condition).unwrap();
+                prop_assert_eq!(&serde_json::from_str::<Condition>(&json).unwrap(), &condition);
+                let words = condition.to_string();
+                prop_assert!(words.contains(condition.operator.name()));
+                prop_assert_eq!(words.ends_with(" or missing"), condition.or_missing);
+                prop_assert_eq!(condition.limit.is_some(), matches!(condition.operator, Operator::AtMost | Operator::Above));
+                prop_assert_eq!(condition.levels.len() == 1, matches!(condition.operator, Operator::Is | Operator::IsNot));
+            }
+        }
+    }
+}

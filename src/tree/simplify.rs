@@ -1,0 +1,209 @@
+//! Trees without splits that decide nothing.
+
+use std::sync::OnceLock;
+
+use super::{Leaf, Node, Split, Tree};
+
+impl Tree {
+    /// The tree without splits whose branches predict the same: leaves of one label become a leaf, branches that ask and
+    /// answer the same become one. Every row that takes one path is predicted as before; shares of classes are those of
+    /// the joined leaves.
+    ///
+    /// Complexity: O(nodes x depth).
+    pub fn simplified(&self) -> Tree {
+        let (nodes, rows) = (self.nodes.clone(), self.rows.as_ref().map(|rows| rows.to_vec()));
+        let mut joined = Joined { nodes, rows, stands_for: (0..self.nodes.len()).collect() };
+        // Children stand after their parents.
+        (0..self.nodes.len()).rev().for_each(|index| joined.join(index));
+        let (nodes, rows) = joined.in_preorder();
+        Tree {
+            schema: self.schema.clone(),
+            policies: self.policies,
+            costs: self.costs.clone(),
+            nodes,
+            rows,
+            steps: OnceLock::new(),
+            places: OnceLock::new(),
+        }
+    }
+}
+
+/// Nodes of which some stand in for others.
+struct Joined {
+    nodes: Vec<Node>,
+    /// How many rows came to each, if known.
+    rows: Option<Vec<u64>>,
+    /// The node that is to be read in place of each.
+    stands_for: Vec<usize>,
+}
+
+impl Joined {
+    fn children(&self, split: &Split) -> Vec<usize> {
+        split.children.iter().map(|&child| self.stands_for[child as usize]).collect()
+    }
+
+    /// Joins the branches of a node, of which none can be joined in itself.
+    fn join(&mut self, index: usize) {
+        let Node::Split(split) = &self.nodes[index] else { return };
+        let children = self.children(split);
+        let (&first, others) = children.split_first().expect("a split has branches");
+        if !others.iter().all(|&other| self.agree(first, other)) {
+            return;
+        }
+        others.iter().for_each(|&other| self.add(first, other));
+        self.stands_for[index] = first;
+    }
+
+    /// Whether two subtrees ask and answer the same.
+    fn agree(&self, a: usize, b: usize) -> bool {
+        match (&self.nodes[a], &self.nodes[b]) {
+            (Node::Leaf(Leaf::Class { label: a, .. }), Node::Leaf(Leaf::Class { label: b, .. })) => a == b,
+            (Node::Leaf(Leaf::Number { mean: a, .. }), Node::Leaf(Leaf::Number { mean: b, .. })) => a == b,
+            (Node::Split(a), Node::Split(b)) => {
+                let pairs = || self.children(a).into_iter().zip(self.children(b));
+                let same_ways = a.default == b.default && a.heaviest() == b.heaviest();
+                a.test == b.test && same_ways && pairs().all(|(a, b)| self.agree(a, b))
+            }
+            _ => false,
+        }
+    }
+
+    /// Adds what came to one subtree to another, which agrees with it.
+    fn add(&mut self, to: usize, from: usize) {
+        if let Some(rows) = &mut self.rows {
+            rows[to] += rows[from];
+        }
+        match (self.nodes[from].clone(), &mut self.nodes[to]) {
+            (
+                Node::Leaf(Leaf::Class { masses: from, empty: false, .. }),
+                Node::Leaf(Leaf::Class { masses, empty, .. }),
+            ) => match std::mem::replace(empty, false) {
+                true => *masses = from,
+                false => masses.iter_mut().zip(&from).for_each(|(mass, more)| *mass += more),
+            },
+            (Node::Leaf(Leaf::Number { mass: more, .. }), Node::Leaf(Leaf::Number { mass, .. })) => *mass += more,
+            (Node::Split(from), Node::Split(split)) => {
+                split.masses.iter_mut().zip(&from.masses).for_each(|(mass, more)| *mass += more);
+                split.missing |= from.missing;
+                let to = split.children.clone();
+                for (&to, &from) in to.iter().zip(&from.children) {
+                    self.add(self.stands_for[to as usize], self.stands_for[from as usize]);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The nodes that are left, each before its children.
+    fn in_preorder(&self) -> (Vec<Node>, Option<Box<[u64]>>) {
+        let mut nodes: Vec<Node> = Vec::new();
+        let mut rows = self.rows.as_ref().map(|_| Vec::new());
+        let mut todo = vec![(self.stands_for[0], None)];
+        while let Some((index, parent)) = todo.pop() {
+            let place = nodes.len() as u32;
+            if let Some((parent, branch)) = parent
+                && let Node::Split(split) = &mut nodes[parent]
+            {
+                let split: &mut Split = split;
+                split.children[branch] = place;
+            }
+            nodes.push(self.nodes[index].clone());
+            if let (Some(rows), Some(all)) = (&mut rows, &self.rows) {
+                rows.push(all[index]);
+            }
+            if let Node::Split(split) = &self.nodes[index] {
+                let branches = self.children(split).into_iter().enumerate().rev();
+                todo.extend(branches.map(|(branch, child)| (child, Some((place as usize, branch)))));
+            }
+        }
+        (nodes, rows.map(Vec::into_boxed_slice))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::sample::{self, below, class_leaf, split};
+    use super::super::{MissingPolicy, Policies};
+    use super::*;
+    use crate::data::Value;
+
+    #[test]
+    fn leaves_and_branches_alike_are_joined() {
+        let stump = |at: u32, masses: &[f64]| split(below(1, 2.0), &[at, at + 1], masses, 0);
+        let nodes = vec![
+            split(below(0, 1.0), &[1, 6], &[9.0, 7.0], 0),
+            split(below(1, 2.0), &[2, 5], &[6.0, 3.0], 0),
+            split(below(0, 0.5), &[3, 4], &[4.0, 2.0], 0),
+            class_leaf(1, [1.0, 3.0, 0.0]),
+            class_leaf(1, [0.0, 2.0, 0.0]),
+            class_leaf(2, [0.0, 0.0, 3.0]),
+            stump(7, &[5.0, 2.0]),
+            class_leaf(1, [0.0, 5.0, 0.0]),
+            class_leaf(2, [0.0, 1.0, 1.0]),
+        ];
+        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let expected = vec![stump(1, &[11.0, 5.0]), class_leaf(1, [1.0, 10.0, 0.0]), class_leaf(2, [0.0, 1.0, 4.0])];
+        assert_eq!(tree.simplified().nodes(), expected);
+    }
+
+    /// What a row that takes one path is predicted as.
+    fn predicted(tree: &Tree, cell: impl Fn(u32) -> Value) -> Leaf {
+        let mut index = 0;
+        loop {
+            match &tree.nodes()[index] {
+                Node::Leaf(leaf) => return leaf.clone(),
+                Node::Split(split) => {
+                    let value = cell(split.test.feature());
+                    let elsewhere = match value {
+                        Value::Unseen(_) => split.heaviest(),
+                        _ => split.default as usize,
+                    };
+                    index = split.children[split.test.branch(value).unwrap_or(elsewhere)] as usize;
+                }
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_predicted_as_before(tree in sample::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 20)) {
+            // Labels that are alike more often.
+            let mut nodes = tree.nodes().to_vec();
+            for node in &mut nodes {
+                match node {
+                    Node::Leaf(Leaf::Class { label, .. }) => *label /= 2,
+                    Node::Leaf(Leaf::Number { mean, .. }) => *mean = mean.signum(),
+                    Node::Split(_) => {}
+                }
+            }
+            let policies = Policies { missing: MissingPolicy::Default, ..tree.policies() };
+            let tree = Tree::new(tree.schema().clone(), policies, nodes).unwrap();
+            let simple = tree.simplified();
+            prop_assert!(Tree::new(simple.schema().clone(), policies, simple.nodes().to_vec()).is_ok());
+            prop_assert_eq!(&simple.simplified(), &simple);
+            let mass = |tree: &Tree| -> f64 {
+                tree.nodes().iter().map(|node| if let Node::Leaf(leaf) = node { leaf.mass() } else { 0.0 }).sum()
+            };
+            prop_assert!((mass(&simple) - mass(&tree)).abs() < 1e-6);
+            for row in cells.chunks(11) {
+                let cell = |feature: u32| {
+                    let n_levels = tree.schema().features[feature as usize].kind.levels().len() as u32;
+                    match (row[feature as usize], n_levels) {
+                        (0..50, _) => Value::Missing,
+                        (cell, 0) if feature < 2 => Value::Float(f64::from(cell) / 12.0 - 12.0),
+                        (cell, 0) => Value::Integer((i64::from(cell) - 130) * 80_000_000_000_000),
+                        (cell, n) if u32::from(cell) % (n + 1) == n => Value::Unseen(0),
+                        (cell, n) => Value::Level(u32::from(cell) % (n + 1)),
+                    }
+                };
+                match (predicted(&tree, cell), predicted(&simple, cell)) {
+                    (Leaf::Class { label: a, .. }, Leaf::Class { label: b, .. }) => prop_assert_eq!(a, b),
+                    (Leaf::Number { mean: a, .. }, Leaf::Number { mean: b, .. }) => prop_assert_eq!(a, b),
+                    _ => prop_assert!(false),
+                }
+            }
+        }
+    }
+}
