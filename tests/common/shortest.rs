@@ -86,36 +86,24 @@ pub fn single_between(below: f32, above: f32) -> f64 {
     between(&format!("{below:e}"), &format!("{above:e}"))
 }
 
-pub fn integer_between(below: i64, above: i64) -> i64 {
-    let rational = |x: i64| BigRational::from(BigInt::from(x));
-    let whole = Half::of(&rational(below), &rational(above)).whole();
-    whole.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))
-}
-
-/// Dates: the whole day nearest to the middle; times: the first of the units that has one in the middle half.
-fn whole_between(kind: &Kind, below: i64, above: i64) -> i64 {
-    let per_second: i64 = match kind {
-        Kind::Continuous(Number::DatetimeMs | Number::DurationMs) => 1_000,
-        Kind::Continuous(Number::DatetimeUs | Number::DurationUs) => 1_000_000,
-        Kind::Continuous(Number::DatetimeNs | Number::DurationNs | Number::Time) => 1_000_000_000,
-        Kind::Continuous(Number::Date) => 1,
-        _ => return integer_between(below, above),
-    };
+/// Of integers, dates, or times without a zone.
+pub fn integer_between(number: Number, below: i64, above: i64) -> i64 {
     let rational = |x: i64| BigRational::from(BigInt::from(x));
     let half = Half::of(&rational(below), &rational(above));
-    let mut units = match per_second {
-        1 => vec![1],
-        _ => vec![86_400 * per_second, 3_600 * per_second, 60 * per_second, per_second],
+    let of_unit = |unit: i64| half.nearest(&rational(unit), |_| true);
+    let t = match (number, number.per_second()) {
+        (_, Some(second)) => {
+            let parts = (1..=9).map(|digits| second / 10i64.pow(digits)).filter(|&part| part > 0);
+            [86_400, 3_600, 60, 1].into_iter().map(|seconds| seconds * second).chain(parts).find_map(of_unit)
+        }
+        (Number::Date, None) => of_unit(1),
+        (_, None) => half.whole(),
     };
-    while units[units.len() - 1] > 1 {
-        units.push(units[units.len() - 1] / 10);
-    }
-    let found = units.into_iter().find_map(|unit| half.nearest(&rational(unit), |_| true));
-    found.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))
+    t.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))
 }
 
 /// The constant between two values of a column, all of whose values are given, ascending; `None` before missing ones.
-pub fn threshold(below: Value, above: Value, kind: &Kind, column: &[Value]) -> Option<Threshold> {
+pub fn threshold(kind: &Kind, below: Value, above: Value, column: &[Value]) -> Option<Threshold> {
     // The values next to the middle.
     let around = |up_to_middle: &dyn Fn(&Value) -> bool| {
         let place = column.iter().rposition(up_to_middle).expect("the value below");
@@ -131,8 +119,10 @@ pub fn threshold(below: Value, above: Value, kind: &Kind, column: &[Value]) -> O
         }
         (Value::Integer(a), Value::Integer(b)) => {
             let middle = (i128::from(a) + i128::from(b)).div_euclid(2) as i64;
-            match around(&|value| matches!(value, Value::Integer(x) if *x <= middle)) {
-                (Value::Integer(a), Value::Integer(b)) => Some(Threshold::Integer(whole_between(kind, a, b))),
+            match (kind, around(&|value| matches!(value, Value::Integer(x) if *x <= middle))) {
+                (Kind::Continuous(number), (Value::Integer(a), Value::Integer(b))) => {
+                    Some(Threshold::Integer(integer_between(*number, a, b)))
+                }
                 other => panic!("{other:?} are not two values of one column"),
             }
         }

@@ -58,7 +58,7 @@ pub fn candidates(
     match (kind, params.nominal_splits) {
         (Kind::Continuous(_) | Kind::Ordinal(_), _) => groups
             .windows(2)
-            .map(|pair| match threshold(pair[0].value, pair[1].value, kind, values) {
+            .map(|pair| match threshold(kind, pair[0].value, pair[1].value, values) {
                 Some(threshold) => with(Test::AtMost { feature, threshold }, Some(1)),
                 None => with(Test::Missing { feature }, None),
             })
