@@ -54,7 +54,7 @@ def explain(owner: Any) -> None:
     """Make the errors of wrong calls helpful, of all public functions and methods of a module or class."""
     public = getattr(owner, "__all__", None) or [name for name in vars(owner) if not name.startswith("_")]
     for name in public:
-        member = vars(owner)[name]
+        member: Any = vars(owner)[name]
         if isinstance(member, (type, ModuleType)):
             explain(member)
         elif inspect.isroutine(member):

@@ -158,7 +158,10 @@ def cells_like(column: pl.Series, feature: Feature, decimal: str = ".") -> pl.Se
         return _strict(column, pl.Series([None] * len(column), dtype=pl.Float64), "a length of time, which no text is")
     first = column.drop_nulls().head(1)
     if feature.number in ("float", "integer") and len(first) and first[0].lower() in _TRUTHS:
-        return _strict(column, parse_booleans(column), "true or false, as in the rows before").cast(pl.UInt8)
+        truths: pl.Series = _strict(column, parse_booleans(column), "true or false, as in the rows before").cast(
+            pl.UInt8
+        )
+        return truths
     if feature.number == "float":
         numbers: pl.Series = _strict(column, parse_numbers(column, decimal), "a number").cast(pl.Float64)
         return numbers

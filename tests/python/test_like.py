@@ -144,7 +144,9 @@ class TestLike:
 
     def test_whole_floats_are_the_levels_of_integers(self):
         schema = Dataset({"x": [1, 2]}, [0, 1], nominal=["x"]).schema
-        assert _table.encode_for_prediction({"x": [2.0, None]}, schema, ["x"], "majority").columns[0].values.tolist() == [
+        assert _table.encode_for_prediction({"x": [2.0, None]}, schema, ["x"], "majority").columns[
+            0
+        ].values.tolist() == [
             1,
             MISSING,
         ]

@@ -48,6 +48,10 @@ print("done")
 def test_a_limited_address_space_is_known_to_the_default(megabytes):
     program = textwrap.dedent(LIMITED)
     done = subprocess.run(
-        [sys.executable, "-W", "ignore:thresholds were thinned", "-c", program, str(megabytes)], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, "-W", "ignore:thresholds were thinned", "-c", program, str(megabytes)],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

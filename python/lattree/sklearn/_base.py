@@ -17,7 +17,7 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import assert_all_finite, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
 from lattree._frames import is_pandas
