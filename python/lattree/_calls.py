@@ -54,7 +54,8 @@ def explain(owner: Any) -> None:
     """Make the errors of wrong calls helpful, of all public functions and methods of a module or class."""
     public = getattr(owner, "__all__", None) or [name for name in vars(owner) if not name.startswith("_")]
     for name in public:
-        member: Any = vars(owner)[name]
+        member = vars(owner)[name]
+        is_static = isinstance(member, staticmethod)
         if isinstance(member, (type, ModuleType)):
             explain(member)
         elif inspect.isroutine(member):
@@ -64,7 +65,7 @@ def explain(owner: Any) -> None:
                 call.__module__, call.__qualname__ = owner.__name__, name
             else:
                 call.__module__, call.__qualname__ = owner.__module__, f"{owner.__qualname__}.{name}"
-            setattr(owner, name, staticmethod(call) if isinstance(member, staticmethod) else call)
+            setattr(owner, name, staticmethod(call) if is_static else call)
 
 
 def _explained(function: Callable[..., Any]) -> Callable[..., Any]:
