@@ -18,6 +18,7 @@ use lattree::data::{
 use lattree::optimal::{Board, Engine, Outcome, Params, search};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -14,6 +14,7 @@ use lattree::greedy::{ClassWeight, Missing, NominalSplits, Params, search};
 use lattree::tree::{Numbers, Tree};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -16,6 +16,7 @@ use lattree::data::{
 use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Switches, measure_parts, search};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -14,6 +14,7 @@ use lattree::greedy;
 use lattree::subsets::{self, Board, Estimator, Goal, Order, acceptable, count, distinct, eliminate};
 
 /// The allocator of the Python package.
+#[cfg(not(feature = "python"))] // which brings it
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
