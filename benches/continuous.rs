@@ -17,8 +17,8 @@ use lattree::data::{
 };
 use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
-/// The allocator of the Python package.
-#[cfg(not(feature = "python"))] // which brings it
+/// The allocator of the Python package, which the feature `python` sets already.
+#[cfg(not(feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

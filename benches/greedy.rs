@@ -13,8 +13,8 @@ use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Targ
 use lattree::greedy::{ClassWeight, Missing, NominalSplits, Params, search};
 use lattree::tree::{Numbers, Tree};
 
-/// The allocator of the Python package.
-#[cfg(not(feature = "python"))] // which brings it
+/// The allocator of the Python package, which the feature `python` sets already.
+#[cfg(not(feature = "python"))]
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

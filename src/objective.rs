@@ -137,7 +137,8 @@ impl Units {
 
     /// Units with a scale for each class, or one for all; no total yet.
     pub(crate) fn with_classes(scales: Box<[ClassScale]>, unit: (f64, f64)) -> Self {
-        // Beyond the range only beside weights that are all far less than one.
+        // A weight of one is out of range only where all weights of the table are far below one. No mass is asked of it there,
+        // since `of_one` serves tables without weights.
         let in_range = |of: &&ClassScale| of.scale.whole(1.0).checked_mul(of.times).is_some();
         let of_one = scales.iter().map(|of| Some(of).filter(in_range).map_or(0, |of| of.mass(1.0))).collect();
         Units { resolution: unit.0 / unit.1, unit, scales, of_one, node_penalty: 0, total: 0 }

@@ -16,7 +16,7 @@ pub const VARIABLE: &str = "LATTREE_NUM_THREADS";
 /// capped by [`VARIABLE`]. Of those asked for no more than [`PER_CORE`] for each that can run at once, and [`ANYWHERE`] in
 /// any case: what a thread needs to start and to work takes time and memory.
 pub fn resolve(asked: Option<usize>) -> usize {
-    // Files of control groups are read to know it, which a search of a small table would notice.
+    // This reads the files of the control groups, whose time a search of a small table would notice.
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     match asked {
         Some(asked) if asked <= ANYWHERE => asked,

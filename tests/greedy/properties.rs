@@ -186,12 +186,12 @@ fn large(random: &mut Random, n_rows: usize, n_columns: usize) -> Dataset {
 fn threads_do_not_matter() {
     let few = large(&mut Random::new(7), 20_000, 9);
     let many = large(&mut Random::new(8), 6_000, 150);
-    for (data, max_depth) in [(few, 12), (many, 5)] {
-        check_threads(&data, max_depth);
-    }
+    check_threads(&few, 12, 10);
+    // Growth by errors stops early there.
+    check_threads(&many, 5, 5);
 }
 
-fn check_threads(data: &Dataset, max_depth: u64) {
+fn check_threads(data: &Dataset, max_depth: u64, more_than: usize) {
     for (criterion, missing, max_leaves) in [
         (Criterion::InformationGain, Missing::Fractional, None),
         (Criterion::GainRatio, Missing::ClassMean, None),
@@ -203,7 +203,7 @@ fn check_threads(data: &Dataset, max_depth: u64) {
             Params { criterion, missing, max_leaves, nominal_splits, max_depth: Some(max_depth), ..Params::default() };
         let grow = |threads| run(data, &Params { threads: Some(threads), ..params.clone() }).expect("a table").tree;
         let tree = grow(1);
-        assert!(tree.n_nodes() > 5, "{}", tree.n_nodes());
+        assert!(tree.n_nodes() > more_than, "{}", tree.n_nodes());
         assert!(tree == grow(2) && tree == grow(8), "{params:?}");
     }
 }

@@ -280,6 +280,8 @@ impl<'b, I: Index> Ground<'b, I> {
         let class = |instance: I| u32::from(self.classes[instance.get()]);
         let mut seen: Vec<u32> = Vec::new();
         let mut is_seen = vec![false; self.n_classes];
+        // A column without equal ranks has no run of two instances, at which the loop would look at the clock.
+        ticker.tick(2 * self.n)?;
         for run in of.order.chunk_by(joined).filter(|run| run.len() > 1) {
             ticker.tick(4 * run.len())?;
             seen.clear();
