@@ -46,6 +46,7 @@ pub(super) struct CaseNode<S> {
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
     /// Trees that were built on these cases of late.
     pub recent: RefCell<Recent<S>>,
+    /// Bytes of all this but the trees.
     pub weight: Weight,
 }
 
@@ -67,7 +68,6 @@ pub(super) struct Split<S> {
     pub by_mass: Box<[u32]>,
     /// The error of those that go where no building case went.
     pub empty_error: u64,
-    pub weight: Weight,
 }
 
 /// What a branch leads to.
@@ -116,13 +116,24 @@ impl<S> Recent<S> {
 }
 
 impl<S> CaseNode<S> {
-    /// About how many bytes it takes, its splits and trees not counted.
+    /// About how many bytes it takes before it is split, its trees not counted.
     pub fn bytes(&self) -> usize {
         let ranking = self.ranking.borrow().bytes();
         // Counts of the allocator and of references included.
         let masses = if self.masses.spilled() { 8 * self.masses.len() } else { 0 };
         let judged = if self.judged.spilled() { 4 * self.judged.len() } else { 0 };
         size_of::<Self>() + 64 + self.cases.bytes() + judged + masses + ranking
+    }
+
+    /// Drops splits.
+    pub fn keep_splits(&self, is_kept: impl Fn(&Rc<Split<S>>) -> bool) {
+        self.splits.borrow_mut().retain(|split| {
+            let is_kept = is_kept(split);
+            if !is_kept {
+                self.weight.resize(split.bytes(), 0);
+            }
+            is_kept
+        });
     }
 
     /// The split by a column, if a tree asked for it.

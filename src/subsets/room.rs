@@ -66,11 +66,11 @@ impl<S: Set> Forest<'_, S> {
 
 fn drop_tree<S>(tree: Rc<Subtree<S>>) {
     // Unless another tree has it too.
-    let Ok(Subtree { set, split, children, .. }) = Rc::try_unwrap(tree) else { return };
-    children.into_iter().for_each(drop_tree);
+    let Ok(mut tree) = Rc::try_unwrap(tree) else { return };
+    std::mem::take(&mut tree.children).into_iter().for_each(drop_tree);
     // The case set knows of the split, and nobody else.
-    let Some(split) = split.filter(|split| Rc::strong_count(split) == 2) else { return };
-    set.splits.borrow_mut().retain(|other| !Rc::ptr_eq(other, &split));
+    let Some(split) = tree.split.take().filter(|split| Rc::strong_count(split) == 2) else { return };
+    tree.set.keep_splits(|other| !Rc::ptr_eq(other, &split));
 }
 
 /// Forgets the trees that are kept with a case set and its parts.
@@ -81,7 +81,7 @@ fn clear_recent<S>(set: &CaseNode<S>) {
 
 /// Drops the splits, of a case set and its parts, that no tree has.
 fn drop_unused<S>(set: &CaseNode<S>) {
-    set.splits.borrow_mut().retain(|split| Rc::strong_count(split) > 1);
+    set.keep_splits(|split| Rc::strong_count(split) > 1);
     each_part(set, drop_unused);
 }
 

@@ -30,12 +30,12 @@ impl<S: Set> Forest<'_, S> {
         }
         self.charge(self.ranking_bytes(set, features))?;
         let mut ranking = set.ranking.borrow_mut();
+        let bytes = ranking.bytes();
         let sides = (&set.cases, &set.masses[..], set.count);
         let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
-        drop(ranking);
-        set.weight.set(set.bytes());
+        set.weight.resize(bytes, ranking.bytes());
         outcome?;
-        Ok(set.ranking.borrow().best(features.as_ref()).expect("it is known now"))
+        Ok(ranking.best(features.as_ref()).expect("it is known now"))
     }
 
     /// Bytes of the splits of these columns, at most.
@@ -102,7 +102,6 @@ impl<S: Set> Forest<'_, S> {
             spread: Box::default(),
             by_mass: Box::default(),
             empty_error: 0,
-            weight: Weight::new(&self.account, 0),
         };
         if let Judge::HeldOut(held_out) = &ground.judge {
             let fractional = ground.params.missing == Missing::Fractional;
@@ -128,7 +127,7 @@ impl<S: Set> Forest<'_, S> {
         let children = children.collect();
         let split = Rc::new(Split { children, ..split });
         self.deal = deal;
-        split.weight.set(split.bytes());
+        set.weight.resize(0, split.bytes());
         set.splits.borrow_mut().push(split.clone());
         Ok(split)
     }
@@ -144,7 +143,7 @@ impl<S: Set> Forest<'_, S> {
             return leaf.clone();
         }
         let set = Rc::new(self.new_node(part, Judged::new(), (label, error), depth, Ranking::none()));
-        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features()), self.weigh_tree(0)));
+        let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
         }
@@ -181,9 +180,9 @@ impl<S: Set> Forest<'_, S> {
             ranking: ranking.into(),
             splits: Default::default(),
             recent: Recent::default().into(),
-            weight: Weight::new(&self.account, 0),
+            weight: Weight::new(&self.account),
         };
-        node.weight.set(node.bytes());
+        node.weight.resize(0, node.bytes());
         node
     }
 

@@ -17,7 +17,7 @@ use super::ground::{Ground, Judge};
 use super::held_out::HeldOut;
 use super::mixture::Mixture;
 use super::stack::Stack;
-use super::weight::{Account, TreeWeight};
+use super::weight::Account;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::greedy::cases::{Part, Splitter};
 use crate::greedy::growth::{Grown, GrownSplit};
@@ -41,15 +41,18 @@ pub(super) struct Subtree<S> {
     root_ahead: S,
     /// Its error, in the units of the judge.
     pub error: u64,
-    _weight: TreeWeight,
+    /// What it weighs, its parts not counted.
+    bytes: usize,
 }
 
 impl<S: Set> Subtree<S> {
     /// A leaf, with the features that may split the set.
-    pub(super) fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S, weight: TreeWeight) -> Self {
-        let used = S::empty(64 * ahead.as_ref().len());
+    pub(super) fn leaf(set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Self {
+        let n_columns = 64 * ahead.as_ref().len();
+        let (used, bytes) = (S::empty(n_columns), Self::bytes(n_columns, 0));
+        set.weight.enter(bytes);
         let (split, children) = (None, SmallVec::new());
-        Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error, _weight: weight }
+        Subtree { set: set.clone(), split, children, used, root_ahead: ahead.clone(), ahead, error, bytes }
     }
 
     /// About how many bytes one takes, for so many columns and branches.
@@ -63,6 +66,12 @@ impl<S> Subtree<S> {
     /// The feature that splits the root.
     pub fn column(&self) -> Option<usize> {
         self.split.as_ref().map(|split| split.column as usize)
+    }
+}
+
+impl<S> Drop for Subtree<S> {
+    fn drop(&mut self) {
+        self.set.weight.leave(self.bytes);
     }
 }
 
@@ -176,14 +185,10 @@ impl<'g, S: Set> Forest<'g, S> {
         if has_room { Ok(()) } else { Err(Stop::Memory) }
     }
 
-    pub(super) fn weigh_tree(&self, n_branches: usize) -> TreeWeight {
-        TreeWeight::new(&self.account, Subtree::<S>::bytes(self.n_features(), n_branches))
-    }
-
     /// A leaf, with the features that may split the set.
     fn leaf_of(&mut self, set: &Rc<CaseNode<S>>, error: u64, ahead: S) -> Result<Subtree<S>, Stop> {
         self.charge(Subtree::<S>::bytes(self.n_features(), 0))?;
-        Ok(Subtree::leaf(set, error, ahead, self.weigh_tree(0)))
+        Ok(Subtree::leaf(set, error, ahead))
     }
 
     pub fn n_features(&self) -> usize {
@@ -238,7 +243,9 @@ impl<'g, S: Set> Forest<'g, S> {
     ) -> Result<Rc<Subtree<S>>, Stop> {
         if allowance.left.is_none() {
             let none = S::empty(self.n_features());
-            return Ok(Rc::new(Subtree { used: allowance.taken.clone(), ..self.leaf_of(set, 0, none)? }));
+            let mut missing = self.leaf_of(set, 0, none)?;
+            missing.used.clone_from(allowance.taken);
+            return Ok(Rc::new(missing));
         }
         if self.ground.keeps_recent {
             let fits = |tree: &&Rc<Subtree<S>>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
@@ -307,8 +314,9 @@ impl<'g, S: Set> Forest<'g, S> {
         root_ahead: S,
         allowance: &mut Allowance<S>,
     ) -> Result<Rc<Subtree<S>>, Stop> {
-        self.charge(Subtree::<S>::bytes(self.n_features(), children.len()))?;
-        let _weight = self.weigh_tree(children.len());
+        let bytes = Subtree::<S>::bytes(self.n_features(), children.len());
+        self.charge(bytes)?;
+        set.weight.enter(bytes);
         let (mut used, mut ahead) = (S::empty(self.n_features()), root_ahead.clone());
         used.insert(split.column as usize);
         let mut error = split.empty_error;
@@ -318,7 +326,7 @@ impl<'g, S: Set> Forest<'g, S> {
             error += child.error;
         }
         let mut tree =
-            Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error, _weight };
+            Subtree { set: set.clone(), split: Some(split.clone()), children, used, ahead, root_ahead, error, bytes };
         if let (Judge::HeldOut(held_out), false) = (&self.ground.judge, split.spread.is_empty())
             && allowance.has_all(&tree)
         {

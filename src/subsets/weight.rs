@@ -22,7 +22,7 @@ impl Account {
     }
 }
 
-/// The bytes of a case set or split, which go with it.
+/// The bytes of a case set and of the splits it knows, which go with it; and the account of the trees on it.
 #[derive(Debug)]
 pub(super) struct Weight {
     account: Rc<Account>,
@@ -30,40 +30,29 @@ pub(super) struct Weight {
 }
 
 impl Weight {
-    pub fn new(account: &Rc<Account>, bytes: usize) -> Self {
-        account.sets.set(account.sets.get() + bytes);
-        Weight { account: account.clone(), bytes: bytes.into() }
+    pub fn new(account: &Rc<Account>) -> Self {
+        Weight { account: account.clone(), bytes: Cell::new(0) }
     }
 
-    /// Makes it so many.
-    pub fn set(&self, bytes: usize) {
-        self.account.sets.set(self.account.sets.get() - self.bytes.get() + bytes);
-        self.bytes.set(bytes);
+    /// Counts what took so many bytes, and takes so many now.
+    pub fn resize(&self, from: usize, to: usize) {
+        self.account.sets.set(self.account.sets.get() + to - from);
+        self.bytes.set(self.bytes.get() + to - from);
+    }
+
+    /// Counts a tree.
+    pub fn enter(&self, bytes: usize) {
+        self.account.trees.set(self.account.trees.get() + bytes);
+    }
+
+    /// Counts a tree no more.
+    pub fn leave(&self, bytes: usize) {
+        self.account.trees.set(self.account.trees.get() - bytes);
     }
 }
 
 impl Drop for Weight {
     fn drop(&mut self) {
         self.account.sets.set(self.account.sets.get() - self.bytes.get());
-    }
-}
-
-/// The bytes of a tree, which go with it.
-#[derive(Debug)]
-pub(super) struct TreeWeight {
-    account: Rc<Account>,
-    bytes: usize,
-}
-
-impl TreeWeight {
-    pub fn new(account: &Rc<Account>, bytes: usize) -> Self {
-        account.trees.set(account.trees.get() + bytes);
-        TreeWeight { account: account.clone(), bytes }
-    }
-}
-
-impl Drop for TreeWeight {
-    fn drop(&mut self) {
-        self.account.trees.set(self.account.trees.get() - self.bytes);
     }
 }

@@ -287,13 +287,13 @@ fn distinct(labels: &Labels) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use std::mem::size_of;
 
-    use proptest::prelude::*;
-
-    use super::super::{Threshold, sample};
+    use super::super::{MissingPolicy, Threshold, sample};
     use super::*;
     use crate::data::{Task, schema::TargetSchema};
+    use proptest::prelude::*;
 
     const GOLDEN: &str = include_str!("../../tests/data/tree_v1.json");
 

@@ -212,7 +212,7 @@ def test_rows_held_out_that_do_not_fit(tmp_path, table):
 class TestEvaluate:
     def test_against_the_folds(self):
         done = run("evaluate", "iris", "--folds", "4", "--seed", "2", "--max-depth", "1", "--max-depth", "2", "--json")
-        found = {row["method"]: row for row in json.loads(done.stdout)}
+        found = {row["search"]: row for row in json.loads(done.stdout)}
         assert list(found) == [
             "most frequent class",
             *(f"{kind}, depth {depth}" for depth in (1, 2) for kind in ("greedy", "optimal")),
@@ -222,16 +222,16 @@ class TestEvaluate:
         errors = pl.Series([experiments.error_rate(search.run(learn), test) for learn, test in folds])
         row = found["optimal, depth 2"]
         assert row["error"] == pytest.approx(errors.mean())
-        assert row["std_error"] == pytest.approx(errors.std() / 2)
+        assert row["standard_error"] == pytest.approx(errors.std() / 2)
         assert row["unfinished"] == 0
-        assert found["most frequent class"]["splits"] == 0
+        assert found["most frequent class"]["leaves"] == 1
         assert found["most frequent class"]["error"] == pytest.approx(2 / 3, abs=0.02)
         assert found["optimal, depth 2"]["training_error"] <= found["greedy, depth 2"]["training_error"]
 
     def test_text(self):
         done = run("evaluate", "weather", "--folds", "2", "--max-depth", "1")
         lines = done.stdout.splitlines()
-        assert lines[0].split("  ")[0].strip() == "method"
+        assert lines[0].split("  ")[0].strip() == "search"
         assert [line.partition("  ")[0].strip() for line in lines[1:]] == [
             "most frequent class",
             "greedy, depth 1",

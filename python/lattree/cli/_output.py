@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Annotated, TypeVar
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.console import Console
 import lattree
 from lattree import experiments
 from lattree._core import _shown
+from lattree._progress import number, words
 from lattree.cli._options import OUTPUT, option
 
 Result = lattree.OptimalResult | lattree.GreedyResult | lattree.DistinctCounts | lattree.SubsetResult
@@ -56,43 +57,19 @@ def names(features: Iterable[str]) -> str:
     return ", ".join(_shown(name) for name in features) or "none"
 
 
-_Report = TypeVar("_Report")
-
-
 @contextlib.contextmanager
-def progress(words: Callable[[_Report], str]) -> Iterator[Callable[[_Report], None] | None]:
-    """A callback that keeps one line on stderr up to date, or None where stderr is no terminal."""
+def line() -> Iterator[Callable[[str], None] | None]:
+    """A function that shows a text on stderr in place of the one before, or None where stderr is no terminal."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield None
         return
     with console.status("searching") as status:
-        yield lambda report: status.update(words(report))
+        yield status.update
 
 
-def how_near(report: lattree.Progress) -> str:
-    """Say how far an exact search is."""
-    gap = "" if report.gap is None else f"  gap {report.gap:.1%}"
-    return f"{_best(report.objective, report.lower_bound)}{gap}  {report.seconds:.1f} s"
-
-
-def how_good(report: lattree.SubsetProgress) -> str:
-    """Say how far a search for a subset is."""
-    best = _best(report.error, report.lower_bound)
-    return f"{best}  trees {report.built:,}  {report.covered:.1%} of all subsets  {report.seconds:.1f} s"
-
-
-def how_many(report: lattree.SubsetProgress) -> str:
-    """Say how many trees were found."""
-    found = f"trees {report.distinct:,}  built {report.built:,}"
-    # What is covered says how many there may be: as many as there are subsets left, at most.
-    return f"{found}  {report.covered:.1%} of all subsets  {report.seconds:.1f} s"
-
-
-def _best(value: float | None, lower_bound: float) -> str:
-    return f"best {'none yet' if value is None else number(value)}  bound {number(lower_bound)}"
-
-
-def number(value: float) -> str:
-    """Return a number with as many digits as it needs, six at most after the point."""
-    return f"{value:.0f}" if value == round(value) else f"{value:.6g}"
+@contextlib.contextmanager
+def progress() -> Iterator[Callable[[lattree.Progress | lattree.SubsetProgress], None] | None]:
+    """A callback for a search that shows how far it is, or None where stderr is no terminal."""
+    with line() as show:
+        yield None if show is None else lambda report: show(words(report))

@@ -21,7 +21,8 @@ from lattree.cli._options import (
     option,
     values,
 )
-from lattree.cli._output import Form, how_good, how_many, names, number, progress, summarize
+from lattree._progress import number
+from lattree.cli._output import Form, names, progress, summarize
 from lattree.cli._table import Table
 
 
@@ -51,7 +52,7 @@ def distinct(
     if list_:
         counts = _list_trees(search.run(data), json)
     else:
-        with progress(how_many) as report:
+        with progress() as report:
             counts = search.count(data, progress=report, on_interrupt="return")
         typer.echo(_counts_as_json(counts) if json else _counts_as_text(counts))
     each = "" if counts.overhead is None else f" ({counts.overhead:.2f} for each)"
@@ -105,7 +106,7 @@ def select(
     else:
         penalty = feature_penalty or 0.0
         run = lattree.AcceptableSubsetSearch(delta=delta or 0.0, feature_penalty=penalty, **keywords).run
-    with progress(how_good) as report:
+    with progress() as report:
         result = run(building, judge, progress=report, on_interrupt="return")
     if form.json:
         typer.echo(_selected_as_json(result))

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import lattree
 from lattree.cli._options import Engine, Gaps, Growth, Limits, MinLeaf, Missing, Rank, Test, Thresholds, option
-from lattree.cli._output import Form, held_out, how_near, number, progress, summarize
+from lattree._progress import number
+from lattree.cli._output import Form, held_out, progress, summarize
 from lattree.cli._table import Table
 
 
@@ -46,7 +47,7 @@ def optimal(
         engine=engine.value,
         **keywords,
     )
-    with progress(how_near) as report:
+    with progress() as report:
         result = search.run(data, progress=report, on_interrupt="return")
     form.write(result.tree)
     over = _over(result, chosen=thresholds is not Thresholds.auto or max_thresholds is not None)
