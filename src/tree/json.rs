@@ -293,7 +293,6 @@ mod tests {
     use super::super::{MissingPolicy, Threshold, sample};
     use super::*;
     use crate::data::{Task, schema::TargetSchema};
-    use proptest::prelude::*;
 
     const GOLDEN: &str = include_str!("../../tests/data/tree_v1.json");
 
