@@ -216,11 +216,10 @@ node: Node = tree.root.children[1]
 assert (node.index, node.depth, node.is_leaf, node.parent == tree.root, node.tree == tree) == (2, 1, False, True, True)
 assert (str(node.condition), node.n_rows, node.mass, node.errors) == ("age > 20 or missing", 5, 8, 2)
 assert (node.prediction, node.masses, node.share) == (True, [2, 6], 8 / 9)
-test = node.test
-assert isinstance(test, NodeTest)
-assert (test.column, test.feature, test.kind, test.levels, test.threshold, test.missing) == (
-    ("city", 1, "is", ["Bern"], None, 1)
-)
+asked = node.test
+assert isinstance(asked, NodeTest)
+assert (asked.column, asked.feature, asked.kind, asked.levels) == ("city", 1, "is", ["Bern"])
+assert (asked.threshold, asked.missing) == (None, 1)
 assert tree.nodes()[2] == node
 assert tree.to_frame()["n_rows"].to_list() == [step.n_rows for step in tree.nodes()]
 row = {"age": 40, "city": "Genf"}

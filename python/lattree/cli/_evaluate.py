@@ -53,12 +53,12 @@ def evaluate(
 
 
 def _as_text(found: pl.DataFrame) -> str:
-    limited = bool(found["unfinished"].any())
+    limited = sum(found["unfinished"]) > 0
     width = max(map(len, found["search"]))
     lines = [f"{'search':<{width}}  error  std. error  training error  leaves{'  unfinished' if limited else ''}"]
     for row in found.iter_rows(named=True):
-        numbers = f"{row['error']:.3f}  {row['standard_error']:10.3f}  {row['training_error']:14.3f}  {row['leaves']:6.1f}"
+        error = f"{row['error']:.3f}  {row['standard_error']:10.3f}  {row['training_error']:14.3f}"
         more = f"  {row['unfinished']:10}" if limited else ""
         star = "  *" if row["one_standard_error"] else ""
-        lines.append(f"{row['search']:<{width}}  {numbers}{more}{star}")
+        lines.append(f"{row['search']:<{width}}  {error}  {row['leaves']:6.1f}{more}{star}")
     return "\n".join(lines)

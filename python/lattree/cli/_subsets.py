@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 import lattree
+from lattree._progress import number
 from lattree.cli._options import (
     OUTPUT,
     Estimator,
@@ -21,7 +22,6 @@ from lattree.cli._options import (
     option,
     values,
 )
-from lattree._progress import number
 from lattree.cli._output import Form, names, progress, summarize
 from lattree.cli._table import Table
 

@@ -3,8 +3,8 @@
 from typing import Annotated
 
 import lattree
-from lattree.cli._options import Engine, Gaps, Growth, Limits, MinLeaf, Missing, Rank, Test, Thresholds, option
 from lattree._progress import number
+from lattree.cli._options import Engine, Gaps, Growth, Limits, MinLeaf, Missing, Rank, Test, Thresholds, option
 from lattree.cli._output import Form, held_out, progress, summarize
 from lattree.cli._table import Table
 
