@@ -5,7 +5,7 @@
 //! pointers where an earlier tree went the same way: nothing is evaluated twice. Case sets are reached from the root by
 //! one path each; equal ones on different paths are not looked for, since that costs what it saves.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
 
 use smallvec::SmallVec;
@@ -30,7 +30,7 @@ pub(super) struct CaseNode<S> {
     pub count: u64,
     /// How many rows they are, whole or in part.
     pub rows: u32,
-    pub depth: u64,
+    pub depth: u32,
     /// Whether masses are those of whole cases.
     pub whole: bool,
     /// The class of a leaf with these cases.
@@ -39,16 +39,20 @@ pub(super) struct CaseNode<S> {
     pub judged: Judged,
     /// The error of a leaf: theirs, or an estimate from the building cases.
     pub leaf_error: u64,
-    /// Class shares, where held-out cases are spread.
-    pub shares: OnceCell<Box<[f64]>>,
+    /// Class shares, where held-out cases are spread. Behind a thin pointer, since few case sets have them.
+    pub shares: OnceCell<Box<Box<[f64]>>>,
     pub ranking: RefCell<Ranking>,
     /// Where the splits that trees asked for lead.
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
     /// Trees that were built on these cases of late.
-    pub recent: RefCell<Recent<S>>,
+    pub recent: Recent<S>,
     /// Bytes of all this but the trees.
     pub weight: Weight,
 }
+
+/// There may be millions: with the counts of their `Rc` they fill a size class of the allocator, of 384 bytes.
+#[cfg(target_pointer_width = "64")]
+const _: () = assert!(size_of::<CaseNode<[u64; 1]>>() <= 368);
 
 /// A split of a case set, and the case sets that it leads to.
 pub(super) struct Split<S> {
@@ -78,7 +82,7 @@ pub(super) enum Child<S> {
 }
 
 /// The last few trees built on a case set, each with the features it depends on. Most searches keep none.
-pub(super) struct Recent<S>(Option<Box<Trees<S>>>);
+pub(super) struct Recent<S>(Cell<Option<Box<Trees<S>>>>);
 
 struct Trees<S> {
     trees: SmallVec<[Rc<Subtree<S>>; RECENT]>,
@@ -90,28 +94,33 @@ const RECENT: usize = 4;
 
 impl<S> Default for Recent<S> {
     fn default() -> Self {
-        Recent(None)
+        Recent(Cell::new(None))
     }
 }
 
 impl<S> Recent<S> {
-    pub fn iter(&self) -> impl Iterator<Item = &Rc<Subtree<S>>> {
-        self.0.iter().flat_map(|kept| &kept.trees)
+    /// The first tree that fits.
+    pub fn find(&self, fits: impl Fn(&Subtree<S>) -> bool) -> Option<Rc<Subtree<S>>> {
+        let kept = self.0.take()?;
+        let found = kept.trees.iter().find(|tree| fits(tree)).cloned();
+        self.0.set(Some(kept));
+        found
     }
 
     /// Keeps a tree, if need be in place of the oldest.
-    pub fn keep(&mut self, tree: Rc<Subtree<S>>) {
-        let kept = self.0.get_or_insert_with(|| Box::new(Trees { trees: SmallVec::new(), next: 0 }));
+    pub fn keep(&self, tree: Rc<Subtree<S>>) {
+        let mut kept = self.0.take().unwrap_or_else(|| Box::new(Trees { trees: SmallVec::new(), next: 0 }));
         if kept.trees.len() < RECENT {
             kept.trees.push(tree);
         } else {
             kept.trees[kept.next] = tree;
             kept.next = (kept.next + 1) % RECENT;
         }
+        self.0.set(Some(kept));
     }
 
-    pub fn clear(&mut self) {
-        self.0 = None;
+    pub fn clear(&self) {
+        self.0.set(None);
     }
 }
 

@@ -111,8 +111,8 @@ impl Mixture {
         }
         let shares = set.shares.get_or_init(|| {
             let total = total();
-            masses().map(|mass| mass / total).collect()
+            Box::new(masses().map(|mass| mass / total).collect())
         });
-        self.shares.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf);
+        self.shares.iter_mut().zip(shares.iter()).for_each(|(p, of_leaf)| *p += share * of_leaf);
     }
 }

@@ -75,7 +75,7 @@ fn drop_tree<S>(tree: Rc<Subtree<S>>) {
 
 /// Forgets the trees that are kept with a case set and its parts.
 fn clear_recent<S>(set: &CaseNode<S>) {
-    set.recent.borrow_mut().clear();
+    set.recent.clear();
     each_part(set, clear_recent);
 }
 

@@ -83,7 +83,7 @@ impl<S: Set> Forest<'_, S> {
         let ground = self.ground;
         let table = &ground.table;
         let coded = &table.columns[column as usize];
-        let depth = set.depth + 1;
+        let depth = u64::from(set.depth) + 1;
         self.go_down(depth)?;
         self.charge(self.split_bytes(set, column as usize, cut.n_branches()))?;
         let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
@@ -171,7 +171,7 @@ impl<S: Set> Forest<'_, S> {
             masses: part.masses,
             count: part.count,
             rows: part.rows as u32,
-            depth,
+            depth: depth as u32,
             whole: part.whole,
             label,
             judged,
@@ -179,7 +179,7 @@ impl<S: Set> Forest<'_, S> {
             shares: OnceCell::new(),
             ranking: ranking.into(),
             splits: Default::default(),
-            recent: Recent::default().into(),
+            recent: Recent::default(),
             weight: Weight::new(&self.account),
         };
         node.weight.resize(0, node.bytes());

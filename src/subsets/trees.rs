@@ -248,10 +248,10 @@ impl<'g, S: Set> Forest<'g, S> {
             return Ok(Rc::new(missing));
         }
         if self.ground.keeps_recent {
-            let fits = |tree: &&Rc<Subtree<S>>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
-            if let Some(tree) = set.recent.borrow().iter().find(fits) {
+            let fits = |tree: &Subtree<S>| tree.used.is_in(features) && tree.ahead.is_apart_from(features);
+            if let Some(tree) = set.recent.find(fits) {
                 allowance.spend(tree.error);
-                return Ok(tree.clone());
+                return Ok(tree);
             }
         }
         let place = self.best(set, features)?;
@@ -280,7 +280,7 @@ impl<'g, S: Set> Forest<'g, S> {
             }
         };
         if self.ground.keeps_recent && allowance.has_all(&tree) {
-            set.recent.borrow_mut().keep(tree.clone());
+            set.recent.keep(tree.clone());
         }
         Ok(tree)
     }
@@ -433,7 +433,7 @@ impl<S: Set> Drop for Forest<'_, S> {
         let mut pending: Vec<Rc<CaseNode<S>>> = self.root.take().into_iter().collect();
         while let Some(set) = pending.pop() {
             // Trees and the case sets that keep them refer to each other.
-            set.recent.borrow_mut().clear();
+            set.recent.clear();
             for split in set.splits.take() {
                 let parts = split.children.iter().filter_map(|child| match child {
                     Child::Set(part) => Some(part.clone()),
