@@ -250,6 +250,7 @@ fn fault_s_floats_of_32_bits_show_no_digits_that_they_do_not_have() {
 fn fault_j_times_are_cut_at_whole_units_of_their_clock() {
     const HOUR: i64 = 3_600_000_000;
     let tokyo = r#"Datetime["us", "Asia/Tokyo"]"#;
+    let berlin = r#"Datetime["us", "Europe/Berlin"]"#;
     let words = |number, dtype: &str, values: &[i64]| {
         let feature = Feature { name: "x".into(), kind: Kind::Continuous(number), dtype: dtype.into() };
         let schema = Schema { features: vec![feature], target: None };
@@ -259,6 +260,9 @@ fn fault_j_times_are_cut_at_whole_units_of_their_clock() {
     for (number, dtype, values, text) in [
         (Number::DatetimeUs, tokyo, [0, 10 * HOUR], "x <= 1970-01-01 14:00:00+09:00"), // from 9 to 19 o'clock
         (Number::DatetimeUs, tokyo, [0, 27 * HOUR], "x <= 1970-01-02 00:00:00+09:00"),
+        // The clock is changed between the middle and midnight.
+        (Number::DatetimeUs, berlin, [474_839 * HOUR, 475_385 * HOUR], "x <= 2024-03-31 00:00:00+01:00"),
+        (Number::DatetimeUs, berlin, [479_734 * HOUR, 480_571 * HOUR], "x <= 2024-10-27 00:00:00+02:00"),
         (Number::DatetimeUs, "", [0, 47 * HOUR], "x <= 1970-01-02 00:00:00"),
         (Number::DatetimeUs, "", [0, HOUR], "x <= 1970-01-01 00:30:00"),
         (Number::DatetimeUs, "", [0, 1_000_000], "x <= 1970-01-01 00:00:00.5"),

@@ -37,7 +37,7 @@ fn check_problem(seed: u64) {
         binarizer: Binarizer { thresholds: Thresholds::All, ..Binarizer::default() },
         threads: Some(1),
         switches: Switches { plain: true, ..Switches::default() },
-        rank: Rank::Objective,
+        rank: *random.pick(&[Rank::Objective, Rank::Objective, Rank::ObjectiveThenNodes]),
         ..Params::default()
     };
     let expected = run(&data, &plain);

@@ -9,7 +9,6 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import IO, ParamSpec, TypeVar
 
 import polars as pl
@@ -41,13 +40,14 @@ def typed(function: Callable[_P, _T]) -> Callable[_P, _T]:
     return wrapped
 
 
-_PACKAGE = str(Path(__file__).parent) + os.sep
+_BETWEEN = ("lattree", "sklearn", "joblib")
+"""Packages whose functions call this one on behalf of somebody else."""
 
 
 def warn(text: str) -> None:
     """Warn the caller of this package, with a ``UserWarning`` that says in which line of his it is."""
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
 

@@ -49,10 +49,13 @@ def one_row(row: Any) -> Any:
 
 
 def _is_column(value: Any) -> bool:
-    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__")
+    return not isinstance(value, (str, bytes)) and hasattr(value, "__len__") and getattr(value, "ndim", 1) > 0
 
 
 def _cell(value: Any) -> Any:
     """Return None for the missing values of numpy and pandas, which would be numbers or objects in a column of one."""
+    if isinstance(value, np.ndarray):
+        value = value[()]
     is_nan = isinstance(value, (float, np.floating)) and bool(np.isnan(value))
-    return None if is_nan or type(value).__name__ in ("NAType", "NaTType") else value
+    is_nat = isinstance(value, (np.datetime64, np.timedelta64)) and bool(np.isnat(value))
+    return None if is_nan or is_nat or type(value).__name__ in ("NAType", "NaTType") else value

@@ -271,7 +271,7 @@ def _encode(
     columns: list[Column] | Cells
     if schema is not None:
         columns = _columns_like(frame, schema, features)
-        _warn_of_unseen(columns, "a tree treats them as its `unseen` says")
+        _warn_of_unseen(columns, "no test for a level holds for them, and trees treat them as their `unseen` says")
     elif isinstance(frame, Cells) and not nominal and not ordered:
         columns = frame.select(features)
     else:

@@ -87,8 +87,16 @@ impl Notation {
             Notation::Integer => whole(&|below, above| first_whole(below, above, powers_of_ten(below + above, 0))),
             Notation::Date => whole(&|below, above| first_whole(below, above, [1])),
             Notation::Time { per_second, zone } => whole(&|below, above| {
-                let shift = zone.as_ref().map_or(0, |zone| offset(zone, (below + above).div_euclid(2), *per_second));
-                Some(first_whole(below + shift, above + shift, units(*per_second))? - shift)
+                let by_clock =
+                    |shift| first_whole(below + shift, above + shift, units(*per_second)).map(|t: i128| t - shift);
+                let Some(zone) = zone else { return by_clock(0) };
+                let shift_at = |instant| offset(zone, instant, *per_second);
+                let shift = shift_at((below + above).div_euclid(2));
+                let t = by_clock(shift)?;
+                // The clock may be put forward or back between the constant and the middle.
+                let own = shift_at(t);
+                let again = by_clock(own).filter(|&again| own != shift && shift_at(again) == own);
+                again.or(Some(t))
             }),
             Notation::Level => Threshold::Level(below as u32),
         }

@@ -42,7 +42,7 @@ impl Fallback {
 
     /// `None` where some of the tests that it needs are not offered to the search, or the table cannot be grown on.
     fn grow(run: &Run, budget: &Budget) -> Option<Self> {
-        let constraints = &run.params.constraints;
+        let constraints = &run.constraints;
         let params = &run.params.params;
         if constraints.max_depth == 0 || constraints.max_nodes == 0 || !offers_all(run.data, params) {
             return None;

@@ -340,23 +340,23 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
         }
     };
     let greedy = early.or_else(|| stop.and_then(|_| Fallback::late(&run)));
-    let (tree, cost) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
+    // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
+    let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
         Some(Fallback { shape, tests, cost }) => {
             let test_of = |test: u32| tests[test as usize].clone();
             let pattern_of = Fallback::pattern_of(data);
-            (grow::grow(data, &pattern_of, test_of, &units, &params.params, &shape)?, cost)
+            (grow::grow(data, &pattern_of, test_of, &units, &params.params, &shape)?, cost, false)
         }
         None => {
             let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
             let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
             let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
-            (tree, incumbent.cost)
+            (tree, incumbent.cost, stop.is_none())
         }
     };
-    // A search that ended early has not looked for splits that decide nothing.
-    let (tree, cost) = match stop {
-        None => (tree, cost),
-        Some(_) => {
+    let (tree, cost) = match is_simple {
+        true => (tree, cost),
+        false => {
             let simplified = tree.simplified();
             let saved = (tree.n_nodes() - simplified.n_nodes()) as u64;
             (simplified, cost - saved * units.node_penalty)

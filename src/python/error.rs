@@ -67,6 +67,10 @@ pub(super) fn interrupted<'py>(py: Python<'py>, error: PyErr, result: Bound<'py,
     };
     let new = PyErr::from_type(class.bind(py).clone(), "what the search had found is in `.result` of this exception");
     new.set_traceback(py, error.traceback(py));
+    // Python's own has nothing to add; one that a callback has raised may.
+    if error.value(py).getattr("args").and_then(|args| args.is_truthy()).unwrap_or(false) {
+        new.set_cause(py, Some(error.clone_ref(py)));
+    }
     match new.value(py).setattr("result", result) {
         Ok(()) => new,
         Err(_) => error,

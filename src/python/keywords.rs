@@ -29,7 +29,9 @@ impl<'py> Keywords<'py> {
         if !positional.is_empty() {
             return Err(explanation(&class, "positional", positional.as_any()));
         }
-        Ok(Keywords { class, given: given.unwrap_or_else(|| PyDict::new(py)) })
+        // A copy: callers in C may pass a dict of their own, which they use again.
+        let given = given.map_or_else(|| Ok(PyDict::new(py)), |given| given.copy())?;
+        Ok(Keywords { class, given })
     }
 
     pub(super) fn get<T: FromPyObjectOwned<'py>>(&self, name: &str) -> PyResult<Option<T>> {

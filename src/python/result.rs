@@ -1,10 +1,8 @@
 //! `OptimalResult` and `Progress`.
 
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::sync::Arc;
 
-use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
@@ -135,7 +133,7 @@ enum Tests {
     Offered(OfferedTests, Arc<Schema>),
     /// As they come from a pickle.
     Packed(Vec<u8>, Arc<Schema>),
-    /// As they come from one of version 0.1.
+    /// From a pickle of version 0.1: words only.
     Words(Vec<String>),
 }
 
@@ -199,9 +197,7 @@ impl PyOptimalResult {
             "thresholds were thinned out to {n_tests} tests, and the tree is the best over these; for all thresholds, \
              which may take much longer, use binarizer=Binarizer(thresholds=\"exact\")"
         );
-        let text = CString::new(text).expect("no zero byte in it");
-        // The caller of the caller: `lattree._calls` is between.
-        PyErr::warn(py, py.get_type::<PyUserWarning>().as_any(), &text, 2)
+        py.import("lattree._errors")?.call_method1("warn", (text,)).map(drop)
     }
 }
 

@@ -223,8 +223,9 @@ impl PyTree {
         self.0.to_json()
     }
 
-    /// The tree as rules: one per leaf, in the order of the text. Each row meets the conditions of exactly one; a missing
-    /// value meets those that say "or missing" or "is missing". Where the text says "or missing" nowhere, such a row goes
+    /// The tree as rules: one per leaf, in the order of the text. Each row meets the conditions of exactly one, if its levels
+    /// were there in training; others go as `unseen` says, whatever the conditions. A missing value meets those that say
+    /// "or missing" or "is missing". Where the text says "or missing" nowhere, such a row goes
     /// by several rules in part.
     fn rules(&self) -> Vec<PyRule> {
         let labels = self.0.schema().labels();
@@ -267,7 +268,8 @@ impl PyTree {
     /// Returns
     /// -------
     /// list of Node
-    ///     From the root to the leaf that :meth:`apply` names. `condition` of each but the first is what the row met.
+    ///     From the root to the leaf that :meth:`apply` names. `condition` of each but the first is what the row met;
+    ///     with a level that was not there in training it goes as `unseen` says, which need not meet it.
     ///
     /// Raises
     /// ------

@@ -30,22 +30,23 @@ pub(super) struct Weight {
 }
 
 impl Weight {
+    /// Of nothing so far.
     pub fn new(account: &Rc<Account>) -> Self {
         Weight { account: account.clone(), bytes: Cell::new(0) }
     }
 
-    /// Counts what took so many bytes, and takes so many now.
+    /// Replaces `from` bytes by `to` in the account.
     pub fn resize(&self, from: usize, to: usize) {
         self.account.sets.set(self.account.sets.get() + to - from);
         self.bytes.set(self.bytes.get() + to - from);
     }
 
-    /// Counts a tree.
+    /// Adds a tree to the account.
     pub fn enter(&self, bytes: usize) {
         self.account.trees.set(self.account.trees.get() + bytes);
     }
 
-    /// Counts a tree no more.
+    /// Takes a tree that is dropped off the account.
     pub fn leave(&self, bytes: usize) {
         self.account.trees.set(self.account.trees.get() - bytes);
     }

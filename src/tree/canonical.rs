@@ -80,7 +80,7 @@ impl Tree {
                 }
             }
         }
-        // Preorder says where the nodes end: trees without costs have written all by now.
+        // Preorder says where the nodes end, so that no length is needed before the costs.
         let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional); // else none is mixed
         costs.for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
         bytes.0

@@ -69,7 +69,7 @@ impl Tree {
             way: ways[entry.node].map(|branch| branch as u32),
             leaf: match &self.nodes[entry.node] {
                 Node::Leaf(leaf) => leaf.clone(),
-                Node::Split(_) => Leaf::Number { mean: 0.0, mass: 0.0 }, // holds the place
+                Node::Split(_) => Leaf::Number { mean: 0.0, mass: 0.0 }, // replaced below
             },
         };
         let mut places: Vec<Place> = self.outline(None).into_iter().map(place).collect();

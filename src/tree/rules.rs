@@ -158,7 +158,8 @@ fn below(a: Threshold, b: Threshold) -> bool {
 impl Tree {
     /// One rule per leaf, in preorder.
     ///
-    /// A case meets the conditions of one rule only: that of its leaf. Without a value it meets a condition that says "or
+    /// A case whose levels the schema knows meets the conditions of one rule only: that of its leaf. Others go as
+    /// [`Unseen`](super::Unseen) says. Without a value it meets a condition that says "or
     /// missing" or "is missing", and no other: such a case takes a branch of every node. But where cases without a value
     /// go down all branches ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), no condition says so, and
     /// several rules have a part in the prediction. A leaf that no value can reach says so: `color in {}`.

@@ -10,7 +10,7 @@ impl Tree {
     /// the joined leaves.
     ///
     /// Complexity: O(nodes x depth).
-    pub fn simplified(&self) -> Tree {
+    pub(crate) fn simplified(&self) -> Tree {
         let (nodes, rows) = (self.nodes.clone(), self.rows.as_ref().map(|rows| rows.to_vec()));
         let mut joined = Joined { nodes, rows, stands_for: (0..self.nodes.len()).collect() };
         // Children stand after their parents.
@@ -51,6 +51,9 @@ impl Joined {
             return;
         }
         others.iter().for_each(|&other| self.add(first, other));
+        if let Some(rows) = &mut self.rows {
+            rows[first] = rows[index];
+        }
         self.stands_for[index] = first;
     }
 

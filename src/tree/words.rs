@@ -172,6 +172,10 @@ fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
 pub(super) fn value_words(schema: &Schema, feature: u32, value: Value) -> String {
     match value {
         Value::Integer(x) => whole(&schema.features[feature as usize], x),
+        // A float of 32 bits has no more digits than these.
+        Value::Float(x) if schema.features[feature as usize].dtype == "Float32" && f64::from(x as f32) == x => {
+            float((x as f32).to_string().parse().unwrap_or(x))
+        }
         Value::Float(x) => float(x),
         Value::Level(code) => level_words(schema, feature, code).into_owned(),
         Value::Missing | Value::Unseen(_) => unreachable!("it is said in other words"),

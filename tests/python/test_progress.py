@@ -206,9 +206,9 @@ class TestShown:
         monkeypatch.setattr(_progress.Line, "__call__", lambda line, report: (shown.append(report), stop(report)))
         assert run(noise, long, progress=True, on_interrupt="return").status == "interrupted"
         assert isinstance(shown[0], report)
-        error = capsys.readouterr().err
-        assert "interrupted  " in error
-        assert not capsys.readouterr().out
+        said = capsys.readouterr()
+        assert "interrupted  " in said.err
+        assert not said.out
 
     def test_an_iterator(self, noise, capsys):
         with DistinctTreeSearch().run(noise.select(["x0", "x1", "x2"]), progress=True) as trees:

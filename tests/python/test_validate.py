@@ -306,9 +306,9 @@ class TestCalls:
         search = GreedyTreeSearch()
         with pytest.raises(TypeError, match=r"`data` must be a lattree\.Dataset, got dict"):
             cross_validate(search, {"x": [1]})
-        with pytest.raises(ParameterError, match="`data` must have a target of classes"):
+        with pytest.raises(DataError, match="needs classes, but the target is"):
             cross_validate(search, Dataset({"x": [1, 2]}))
-        with pytest.raises(ParameterError, match="`data` must have a target of classes"):
+        with pytest.raises(DataError, match="needs classes, but the target is"):
             cross_validate(search, Dataset({"x": [1, 2, 3]}, [0.5, 1.5, 2.5]))
         for fraction in (0, 1, -0.5, float("nan")):
             with pytest.raises(ParameterError, match="`search_fraction` must be between 0 and 1"):

@@ -231,8 +231,9 @@ def _listen(case: dict[str, Any], pid: int, inlet: int, told: dict[str, Any]) ->
         waits = running and case["interrupt"] is not None and "sent" not in told
         if waits and now >= begun + case["interrupt"]:
             told["sent_waits"] = dict(told["waits"])
-            os.kill(pid, signal.SIGINT)
+            # The child may answer before this process has another turn.
             told["sent"] = time.monotonic()
+            os.kill(pid, signal.SIGINT)
         taken = now - begun - _longest(told["waits"], told["first_waits"])
         late = running and taken > case["time_limit"] + STOP_SECONDS and case["search"] in TIMED
         try:

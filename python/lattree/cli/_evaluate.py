@@ -19,7 +19,7 @@ _COLUMNS = ("search", "error", "standard_error", "training_error", "leaves", "un
 def evaluate(
     table: Table,
     limits: Limits,
-    k: Annotated[int, option("--folds", metavar="N", help="Parts, each of which is held out once.")] = 10,
+    cv: Annotated[int, option("--folds", metavar="N", help="Parts, each of which is held out once.")] = 10,
     seed: Annotated[int, option(metavar="N", help="Which rows the parts have.")] = 0,
     max_depth: Annotated[
         list[int] | None,
@@ -47,9 +47,19 @@ def evaluate(
             if show is not None:
                 show(f"{done} of {runs} runs: {name}")
 
-        found = experiments.cross_validate(searches, data, cv=k, seed=seed, progress=report).select(_COLUMNS)
-    typer.echo(json_format.dumps(found.to_dicts()) if json else _as_text(found))
-    typer.echo(f"{k} folds, seed {seed}, {time.perf_counter() - started:.2f} s", err=True)
+        try:
+            found = experiments.cross_validate(searches, data, cv=cv, seed=seed, progress=report)
+        except lattree.Interrupted as stopped:
+            found, interrupted = stopped.result, True
+        else:
+            interrupted = False
+    if found is not None:
+        chosen = found.select(_COLUMNS)
+        typer.echo(json_format.dumps(chosen.to_dicts()) if json else _as_text(chosen))
+    if interrupted:
+        typer.echo(f"interrupted after {0 if found is None else found['folds'][0]} of {cv} folds", err=True)
+        raise typer.Exit(130)
+    typer.echo(f"{cv} folds, seed {seed}, {time.perf_counter() - started:.2f} s", err=True)
 
 
 def _as_text(found: pl.DataFrame) -> str:

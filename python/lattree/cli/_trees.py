@@ -3,6 +3,7 @@
 from typing import Annotated
 
 import lattree
+from lattree import experiments
 from lattree._progress import number
 from lattree.cli._options import Engine, Gaps, Growth, Limits, MinLeaf, Missing, Rank, Test, Thresholds, option
 from lattree.cli._output import Form, held_out, progress, summarize
@@ -81,6 +82,6 @@ def greedy(
     )
     tree = result.tree
     form.write(tree)
-    wrong = (tree.predict(data) != data.target).sum()
+    wrong = number(experiments.error_rate(tree, data) * tree.root.mass)
     size = f"splits {tree.n_nodes}, leaves {tree.n_leaves}, depth {tree.depth}"
     summarize(result, f"; {size}, training errors {wrong}{held_out(tree, data, rows)}")

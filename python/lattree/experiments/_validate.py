@@ -3,7 +3,7 @@
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -13,6 +13,7 @@ import polars as pl
 from lattree._core import (
     AcceptableSubsetSearch,
     BackwardEliminationSearch,
+    DataError,
     Dataset,
     DistinctTreeSearch,
     ExhaustiveSubsetSearch,
@@ -49,7 +50,11 @@ class _Scores:
     leaves: list[int] = field(default_factory=list)
     depths: list[int] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
-    unfinished: int = 0
+    unfinished: list[bool] = field(default_factory=list)
+
+    def first(self, n_folds: int) -> "_Scores":
+        """Return those of the first folds."""
+        return _Scores(*(getattr(self, one.name)[:n_folds] for one in fields(self)))
 
 
 def cross_validate(
@@ -103,15 +108,15 @@ def cross_validate(
     ------
     ParameterError
         A parameter is out of range, a search is given twice, folds have no rows or rows that there are not, `groups`
-        has another length than the table or misses a value, or `data` has no classes.
+        has another length than the table or misses a value.
     DataError
-        `groups` mixes kinds, or is no list of values.
+        `data` has no classes, or `groups` mixes kinds or is no list of values.
     MethodError
         A search failed on a fold; the text names both, and the cause is chained.
     TypeError
         `search` is none or cannot choose a tree, or `data` is no Dataset.
     Interrupted
-        Ctrl-C; `result` is the frame of the folds done by then, None where there are none.
+        Ctrl-C; `result` is the frame of the folds that all searches had done by then, None where there are none.
 
     Notes
     -----
@@ -128,7 +133,10 @@ def cross_validate(
     check_dataset(data)
     searches = _named_searches(search)
     if data.target is None or data.schema.task != "classes":
-        raise ParameterError("`data` must have a target of classes, to compare predictions with")
+        target = "absent" if data.target is None else data.schema.task
+        raise DataError(f"cross-validation needs classes, but the target is {target}")
+    if isinstance(search_fraction, bool) or not isinstance(search_fraction, (int, float, np.integer, np.floating)):
+        raise TypeError(f"`search_fraction` must be a number, got {type(search_fraction).__name__}")
     if not 0 < search_fraction < 1:
         raise ParameterError(f"`search_fraction` must be between 0 and 1, got {search_fraction}")
     if not (progress is None or isinstance(progress, bool) or callable(progress)):
@@ -148,8 +156,9 @@ def cross_validate(
                 if callable(progress):
                     progress(name, done, runs)
     except KeyboardInterrupt as error:
-        stopped = Interrupted(f"after {done} of {runs} runs; those are in `.result` of this exception")
-        stopped.result = _frame(scores) if done else None
+        whole = done // len(searches)
+        stopped = Interrupted(f"after {done} of {runs} runs; folds that all have done are in `.result`")
+        stopped.result = _frame({name: of.first(whole) for name, of in scores.items()}) if whole else None
         raise stopped from error
     finally:
         if line is not None:
@@ -161,15 +170,18 @@ def cross_validate(
 def _run(search: Any, training: Dataset, test: Dataset, seed: int, fraction: float, scores: _Scores) -> None:
     started = time.perf_counter()
     result = _fit(search, training, seed, fraction)
-    scores.seconds.append(time.perf_counter() - started)
+    seconds = time.perf_counter() - started
     tree = result.tree
     if not isinstance(tree, Tree):
         raise TypeError(f"`run` must return what has a lattree.Tree as `tree`, got {type(tree).__name__}")
-    scores.errors.append(error_rate(tree, test))
-    scores.training.append(error_rate(tree, training))
+    error, training_error = error_rate(tree, test), error_rate(tree, training)
+    # All at the end: Ctrl-C may come before.
+    scores.errors.append(error)
+    scores.training.append(training_error)
     scores.leaves.append(tree.n_leaves)
     scores.depths.append(tree.depth)
-    scores.unfinished += getattr(result, "status", None) not in FINISHED
+    scores.seconds.append(seconds)
+    scores.unfinished.append(getattr(result, "status", None) not in FINISHED)
 
 
 def _fit(search: Any, training: Dataset, seed: int, fraction: float) -> Any:
@@ -191,8 +203,7 @@ class _Regrown:
     status: str
 
 
-def _frame(scores: Mapping[str, _Scores]) -> pl.DataFrame:
-    every = {name: of for name, of in scores.items() if of.errors}
+def _frame(every: Mapping[str, _Scores]) -> pl.DataFrame:
     means = {name: float(np.mean(of.errors)) for name, of in every.items()}
     spread = {name: _standard_error(of.errors) for name, of in every.items()}
     leaves = {name: float(np.mean(of.leaves)) for name, of in every.items()}
@@ -209,7 +220,7 @@ def _frame(scores: Mapping[str, _Scores]) -> pl.DataFrame:
             "leaves": leaves[name],
             "depth": float(np.mean(of.depths)),
             "seconds": float(np.mean(of.seconds)),
-            "unfinished": of.unfinished,
+            "unfinished": sum(of.unfinished),
             "best": name == best,
             "one_standard_error": name == simplest,
             "errors": of.errors,
@@ -300,6 +311,8 @@ def _taken(data: Dataset, folds: Iterable[tuple[Rows, Rows]]) -> Iterator[tuple[
 
 def _by_groups(groups: Rows, k: int, seed: int) -> list[tuple[Rows, Rows]]:
     """Whole groups, the largest first, each into the fold of fewest rows; which of equal ones comes first is chance."""
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise TypeError(f"`seed` must be a whole number, got {type(seed).__name__}")
     if not 0 <= seed < 2**64:
         raise ParameterError(f"`seed` must be from 0 to 2^64 - 1, got {seed}")
     sizes = np.bincount(groups)
@@ -318,6 +331,8 @@ def _group_numbers(groups: Any, n_rows: int) -> Rows:
     if isinstance(groups, str):
         raise TypeError(f"`groups` must have a value per row, got the text {groups!r}")
     series = to_series("groups", groups).alias("")
+    if series.dtype.is_float():
+        series = series.fill_nan(None)
     if len(series) != n_rows:
         raise ParameterError(f"`groups` must have a value per row, {n_rows}, got {len(series)}")
     if series.null_count():

@@ -87,7 +87,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """A pandas or polars frame as it is, or an array of two dimensions."""
         if isinstance(X, pl.LazyFrame):
             X = X.collect()
-        elif not is_frame(X) and hasattr(X, "__arrow_c_stream__"):
+        elif hasattr(X, "__arrow_c_stream__") and not (
+            is_frame(X) or isinstance(X, pl.Series) or is_pandas(X, "Series")
+        ):
             X = pl.DataFrame(X)
         if is_frame(X):
             named = _Header(X) if isinstance(X, pl.DataFrame) and not _KNOWS_POLARS else X
@@ -97,20 +99,17 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
             return X
         # Cells that are text are levels; arrays of objects else are numbers. Infinities are numbers like others.
-        dtype = None if _has_text(X) else "numeric"
+        dtype: str | None = "numeric"
+        if _has_text(X):
+            dtype = None
+            if isinstance(X, (list, tuple)):  # an array of texts would make texts of the numbers beside them
+                X = np.asarray(X, dtype=object)
         return validate_data(self, X, reset=reset, dtype=dtype, ensure_all_finite=False)
 
     def _rows(self, X: Any) -> Any:
         """A table to be predicted on: its columns have the names that were learnt from."""
         check_is_fitted(self)
-        table = self._table(X, reset=False)
-        if is_frame(table):
-            names = self._schema.feature_names
-            if [str(name) for name in table.columns] != names:  # those of an array, or of no text: by position
-                if isinstance(table, pl.DataFrame):
-                    return table.rename(dict(zip(table.columns, names, strict=True)))
-                return table.set_axis(names, axis=1)
-        return table
+        return renamed(self._table(X, reset=False), self._schema)
 
     def _threads(self) -> int:
         n_jobs: int | None = getattr(self, "n_jobs", None)
@@ -249,6 +248,21 @@ def is_frame(X: Any) -> bool:
     return isinstance(X, pl.DataFrame) or is_pandas(X, "DataFrame")
 
 
+def is_series(X: Any) -> bool:
+    """Say whether `X` is a pandas or polars Series."""
+    return isinstance(X, pl.Series) or is_pandas(X, "Series")
+
+
+def renamed(table: Any, schema: Schema) -> Any:
+    """Return a table with the names of a schema, if it is a frame: where an array was learnt from, by position."""
+    names = schema.feature_names
+    if not is_frame(table) or [str(name) for name in table.columns] == names:
+        return table
+    if isinstance(table, pl.DataFrame):
+        return table.rename(dict(zip(table.columns, names, strict=True)))
+    return table.set_axis(names, axis=1)
+
+
 def dataset(table: Any, y: Any = None, *, weight: Any = None, like: Dataset | Schema | None = None) -> Dataset:
     """Return a frame or an array, and labels of classes, as a data set."""
     make = Dataset.from_arrays if isinstance(table, np.ndarray) else Dataset
@@ -279,6 +293,8 @@ def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:
         else:
             names = ", ".join(sorted(kind.__name__ for kind in kinds))
             raise ValueError(f"Unknown label type: y holds {names}; labels are text, booleans or whole numbers")
+    if given.dtype.kind not in "OUbiuf":
+        raise ValueError(f"Unknown label type: y holds {given.dtype}; labels are text, booleans or whole numbers")
     if given.dtype.kind == "f":
         assert_all_finite(given, input_name="y")
     if given.dtype.kind != "U":

@@ -23,6 +23,9 @@ from lattree.sklearn._base import (
     labels,
 )
 
+_COUNTED = {"min_leaf": 1, "min_cases": 2, "min_branch": None}
+"""Parameters that count rows, and their defaults, by which they ask nothing of a leaf that is weighed."""
+
 _FRACTION = Interval(Real, 0.0, 0.5, closed="both")
 
 
@@ -38,6 +41,12 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        counted = [name for name, least in _COUNTED.items() if getattr(self, name, least) != least]
+        if counted and self.min_weight_fraction_leaf > 0:
+            raise ValueError(
+                f"min_weight_fraction_leaf={self.min_weight_fraction_leaf} is for leaves that are weighed, and "
+                f"{counted[0]}={getattr(self, counted[0])} for rows that are counted: give one of them"
+            )
         table = self._table(X, reset=True)
         y_dtype = np.asarray(y).dtype
         y = labels(y, self)

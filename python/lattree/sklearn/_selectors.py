@@ -1,5 +1,6 @@
 """Features selected by the greedy trees that grow over them."""
 
+import inspect
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
@@ -22,7 +23,11 @@ from lattree.sklearn._base import (
     dataset,
     is_frame,
     labels,
+    renamed,
 )
+
+_KNOWS_HEIGHT = "height" in inspect.signature(pl.DataFrame).parameters
+"""Whether a polars frame without columns can have rows."""
 
 
 class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: ignore[misc]
@@ -112,7 +117,7 @@ class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: igno
                 raise ValueError(f'X_val is for error="search"; error="{self.error}" judges trees by the rows of X')
             return data, None
         if X_val is not None:
-            return data, dataset(self._table(X_val, reset=False), labels(y_val, self), like=data)
+            return data, dataset(renamed(self._table(X_val, reset=False), data.schema), labels(y_val, self), like=data)
         if self.validation_fraction is None:
             raise ValueError('error="search" needs a validation_fraction, or X_val and y_val')
         seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
@@ -148,7 +153,9 @@ class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: igno
             warnings.warn(
                 "no features were selected: a single leaf does as well as any tree", UserWarning, stacklevel=2
             )
-        return table[:, selected] if isinstance(table, pl.DataFrame) else table.iloc[:, selected]
+        if isinstance(table, pl.DataFrame):
+            return table[:, selected] if selected or not _KNOWS_HEIGHT else pl.DataFrame(height=len(table))
+        return table.iloc[:, selected]
 
 
 class BackwardEliminationSelector(SubsetSelector):

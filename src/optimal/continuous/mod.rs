@@ -66,7 +66,7 @@ fn with_index<'b, I: Index>(
     stats: &mut BTreeMap<&'static str, u64>,
     ticker: &mut Ticker<'b>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
-    let constraints = &run.params.constraints;
+    let constraints = &run.constraints;
     let limits = usable(constraints.max_depth, constraints.max_nodes);
     let mut ground: Ground<I> = Ground::new(run, table, &masses, ticker)?;
     drop(masses);
