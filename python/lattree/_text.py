@@ -49,8 +49,8 @@ def is_mark(cell: str) -> bool:
 def numbers_beside_marks(text: pl.Series) -> tuple[pl.Series, list[str]] | None:
     """Return text that is numbers but for marks of missing cells as these numbers, and the marks; None for other text.
 
-    None also where there is no mark, or no number. For a column of words the cost does not grow with the rows. Usable in
-    a forked process (see _columns.py).
+    None also where there is no mark, or no number. For a column of words the cost does not grow with the rows. Usable
+    in a forked process (see _columns.py).
     """
     text = text.alias("")
     first = next((cell for cell in text.drop_nulls().head(_FIRST).to_list() if not is_mark(cell)), None)

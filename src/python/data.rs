@@ -259,6 +259,11 @@ impl PyDataset {
     /// -------
     /// tuple of Dataset
     ///     ``(1 - fraction, fraction)``, both in the table's row order and with its schema.
+    ///
+    /// Raises
+    /// ------
+    /// ParameterError
+    ///     `fraction` or `seed` is out of range.
     #[pyo3(signature = (fraction=Real(0.25), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, fraction=0.25, *, seed=0, stratify=True)")]
     fn split(&self, fraction: Real, seed: Whole, stratify: Flag) -> PyResult<(Self, Self)> {
@@ -274,6 +279,11 @@ impl PyDataset {
     ///     From 2 to the number of rows.
     /// seed, stratify
     ///     As in :meth:`split`.
+    ///
+    /// Raises
+    /// ------
+    /// ParameterError
+    ///     `k` or `seed` is out of range.
     #[pyo3(signature = (k=Whole::from(5), *, seed=Whole::from(0), stratify=Flag(true)))]
     #[pyo3(text_signature = "(self, k=5, *, seed=0, stratify=True)")]
     fn folds(&self, k: Whole, seed: Whole, stratify: Flag) -> PyResult<Vec<(Self, Self)>> {

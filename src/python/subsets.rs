@@ -328,6 +328,11 @@ impl PyBackwardEliminationSearch {
     /// -------
     /// SubsetResult
     ///     Its `path` has what was taken away, in that order.
+    ///
+    /// Raises
+    /// ------
+    /// DataError, ParameterError
+    ///     As in :meth:`AcceptableSubsetSearch.run`.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
     fn run<'py>(
         slf: &Bound<'py, Self>,

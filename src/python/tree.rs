@@ -161,6 +161,11 @@ impl PyTree {
     /// -------
     /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of uint32, shape (n_rows,)
     ///     Positions in preorder, internal nodes counted; 0 is the root. In the kind of `data` (see :meth:`predict`).
+    ///
+    /// Raises
+    /// ------
+    /// DataError
+    ///     As in :meth:`predict`.
     fn apply<'py>(&self, py: Python<'py>, data: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let table = PyDataset::to_predict(data, &self.0)?;
         let leaves = table.predict(py, |data, rows| self.0.apply(data, rows))?;
@@ -202,6 +207,11 @@ impl PyTree {
     /// ----------
     /// max_depth : int or None, default=None
     ///     Deeper parts are left out; a line says how many nodes they have.
+    ///
+    /// Raises
+    /// ------
+    /// ParameterError
+    ///     `max_depth` is negative.
     #[pyo3(signature = (*, max_depth=None))]
     fn to_text(&self, max_depth: Option<Whole>) -> PyResult<String> {
         Ok(self.0.to_text(depth(max_depth)?))
@@ -213,6 +223,11 @@ impl PyTree {
     /// ----------
     /// max_depth : int or None, default=None
     ///     Deeper parts are left out; a box says how many nodes they have.
+    ///
+    /// Raises
+    /// ------
+    /// ParameterError
+    ///     `max_depth` is negative.
     #[pyo3(signature = (*, max_depth=None))]
     fn to_dot(&self, max_depth: Option<Whole>) -> PyResult<String> {
         Ok(self.0.to_dot(depth(max_depth)?))

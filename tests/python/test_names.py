@@ -1,6 +1,7 @@
 """Names and types in calls: what is suggested, which argument an error is about, and earlier words."""
 
 import inspect
+import operator
 import os
 import pickle
 import subprocess
@@ -275,3 +276,8 @@ def test_the_variable_is_named_at_the_command_line():
     )
     assert done.returncode == 2
     assert done.stderr.startswith("error: `LATTREE_NUM_THREADS` must be a whole number from 1 on")
+
+
+def test_keywords_of_the_caller_are_left_alone():
+    make = operator.methodcaller("OptimalTreeSearch", max_depth=3)
+    assert make(lattree) == make(lattree) == lattree.OptimalTreeSearch(max_depth=3)

@@ -200,7 +200,7 @@ class TestTests:
         table = {"x": [1.0, None, 1.0, None, 2.0], "y": list("abaab")}
         optimal = OptimalTreeSearch(max_depth=2).run(Dataset(table, "y")).tree
         kinds = {node.test.kind: node.test.missing for node in optimal.nodes() if not node.is_leaf}
-        assert kinds.get("missing", 0) == 0
+        assert kinds["missing"] == 0
         spread = grow({"x": [1, 2, 3, 4], "y": list("aabb")})
         assert spread.root.test.missing is None
         assert not any(child.condition.or_missing for child in spread.root.children)
@@ -472,3 +472,22 @@ class TestWords:
         in_text = [line.split(": ", 1)[1] for line in str(tree).split("\n") if ": " in line]
         assert [str(rule).rsplit(": ", 1)[1] for rule in tree.rules()] == in_text
         assert all(leaf in html.unescape(tree.to_dot()) for leaf in in_text)
+
+
+def test_levels_that_were_not_there_in_training_go_as_the_tree_says():
+    tree = grow({"c": list("aaaaabbb"), "y": [0] * 5 + [1] * 3})
+    assert [str(rule) for rule in tree.rules()] == ["if c is a then 0 (5)", "if c is not a then 1 (3)"]
+    with pytest.warns(UserWarning, match="the branch that most of the training rows took"):
+        predicted = tree.predict({"c": ["zz"]})
+    assert predicted.to_list() == [0]
+
+
+def test_missing_cells_of_numpy_and_arrays_of_no_dimension():
+    tree = grow({"x": np.arange(6).astype("datetime64[D]"), "i": [3] * 6, "y": [0, 0, 0, 1, 1, 1]})
+    assert tree.path({"x": np.datetime64("1970-01-05"), "i": np.array(3)})[-1].prediction == 1
+    assert tree.explain({"x": np.datetime64("NaT"), "i": 3}) == tree.explain({"x": None, "i": 3})
+
+
+def test_fault_j_floats_of_32_bits_are_explained_in_their_digits():
+    tree = grow({"x": np.array([0.1, 0.2, 0.7, 0.8], dtype=np.float32), "y": list("aabb")})
+    assert tree.explain({"x": np.float32(0.1)}).startswith("x = 0.1, so ")

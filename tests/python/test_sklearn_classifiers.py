@@ -307,3 +307,42 @@ def test_representations(model, people):
     assert type(model).__name__ in html
     assert "max_depth" in html
     assert repr(clone(model).set_params(max_depth=7)) == f"{type(model).__name__}(max_depth=7)"
+
+
+@pytest.mark.parametrize("model", BOTH, ids=str)
+def test_lists_of_numbers_and_text(model):
+    X = [[x / 2, c] for x in range(12) for c in "ab"]
+    y = [int(x > 3 and c == "a") for x, c in X]
+    fitted = clone(model).fit(X, y)
+    assert [feature.kind for feature in fitted.tree_.schema.features] == ["continuous", "nominal"]
+    assert fitted.score(X, y) == 1
+    assert fitted.predict([[3.4, "a"], [0.1, "b"]]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("model", BOTH, ids=str)
+@pytest.mark.parametrize("make", [pd.Series, pl.Series, np.array])
+def test_a_table_has_two_dimensions(model, make):
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        clone(model).fit(make([1.0, 2.0, 3.0]), [0, 1, 1])
+
+
+@pytest.mark.parametrize("model", BOTH, ids=str)
+def test_dates_are_no_labels(model):
+    y = np.array(["2024-01-01", "2024-01-02"] * 5, dtype="datetime64[s]")
+    with pytest.raises(ValueError, match="Unknown label type: y holds datetime64"):
+        clone(model).fit(np.arange(10.0)[:, None], y)
+
+
+@pytest.mark.parametrize("model", BOTH, ids=str)
+def test_leaves_are_counted_or_weighed(model):
+    X, y = make_classification(40, random_state=0)
+    with pytest.raises(ValueError, match=r"min_weight_fraction_leaf=0\.1 .* min_leaf=2 .* give one of them"):
+        clone(model).set_params(min_leaf=2, min_weight_fraction_leaf=0.1).fit(X, y)
+
+
+def test_warnings_name_the_line_of_the_caller():
+    rng = np.random.default_rng(0)
+    X, y = rng.random((3_000, 20)), rng.integers(0, 2, 3_000)
+    with pytest.warns(UserWarning, match="thresholds were thinned out") as caught:
+        OptimalTreeClassifier(max_depth=2).fit(X, y)
+    assert {warning.filename for warning in caught} == {__file__}

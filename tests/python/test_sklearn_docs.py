@@ -3,11 +3,13 @@
 import contextlib
 import doctest
 import importlib
+import inspect
 import io
 from pathlib import Path
 
 import pytest
 
+import lattree.sklearn
 from test_readme import BLOCK
 
 PAGE = Path(__file__).parents[2] / "docs" / "sklearn.md"
@@ -31,3 +33,19 @@ def test_docstrings(module):
     failed, tried = doctest.testmod(importlib.import_module(f"lattree.sklearn{module}"))
     assert tried
     assert not failed
+
+
+ESTIMATORS = [getattr(lattree.sklearn, name) for name in lattree.sklearn.__all__]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
+def test_methods_say_what_they_take_give_and_raise(estimator):
+    parameters = inspect.signature(estimator).parameters
+    assert all(f"\n{name}" in inspect.getdoc(estimator) for name in parameters)
+    names = ("fit", "predict", "predict_proba", "predict_log_proba", "transform", "apply", "decision_path")
+    methods = [getattr(estimator, name) for name in names if hasattr(estimator, name)]
+    assert len(methods) >= 2
+    for method in methods:
+        text = inspect.getdoc(method)
+        for section in ("Parameters", "Returns", "Raises"):
+            assert f"\n{section}\n---" in text, (method, section)

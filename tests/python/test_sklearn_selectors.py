@@ -149,3 +149,22 @@ def test_pickles_and_pipelines(make, table):
     assert grid.best_score_ > 0.9
     with pytest.raises(NotFittedError):
         make().transform(X)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_frames_without_columns_keep_their_rows(make):
+    X = pl.DataFrame({"a": [1.0] * 40, "b": [2.0] * 40})
+    selector = make(random_state=0).fit(X, [0, 1] * 20)
+    with pytest.warns(UserWarning, match="no features were selected"):
+        assert selector.transform(X).shape == (40, 0)
+
+
+@pytest.mark.parametrize("make", BOTH)
+def test_validation_rows_of_another_kind_go_by_position(make):
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 3))
+    y = (X[:, 1] > 0.5).astype(int)
+    by_frame = make().fit(X[:50], y[:50], X_val=pd.DataFrame(X[50:]), y_val=y[50:])
+    by_array = make().fit(X[:50], y[:50], X_val=X[50:], y_val=y[50:])
+    assert by_frame.tree_ == by_array.tree_
+    assert by_frame.selected_features_.tolist() == ["x1"]

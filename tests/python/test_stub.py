@@ -146,6 +146,14 @@ def test_every_parameter_is_documented(name):
     assert set(parameters) <= listed | {"options"}
 
 
+@pytest.mark.parametrize("name", sorted(CALLABLES))
+def test_errors_are_documented(name):
+    text = inspect.getdoc(CALLABLES[name])
+    assert not real_parameters(CALLABLES[name]) or re.search(
+        r"^Raises\n------$|, and errors, are those of|, as are errors", text, re.M
+    )
+
+
 @pytest.mark.parametrize(
     ("owner", "name"),
     [

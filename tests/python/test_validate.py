@@ -334,9 +334,10 @@ class TestCalls:
 
         with pytest.raises(Interrupted, match="after 5 of 15 runs") as caught:
             cross_validate(DEPTHS, iris, progress=stop)
-        assert caught.value.result["folds"].to_list() == [2, 2, 1]
+        # The second was not done by all.
+        assert caught.value.result["folds"].to_list() == [1, 1, 1]
         whole = cross_validate(DEPTHS, iris)
-        assert caught.value.result["errors"].to_list()[0] == whole["errors"].to_list()[0][:2]
+        assert caught.value.result["errors"].to_list() == [errors[:1] for errors in whole["errors"].to_list()]
 
         class Stopped:
             def run(self, data):
@@ -372,3 +373,33 @@ class TestCalls:
             "best", "one_standard_error", "errors",
         ]  # fmt: skip
         assert found["best"].sum() == found["one_standard_error"].sum() == 1
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pl.Series])
+def test_missing_groups_are_refused(kind):
+    with pytest.raises(ParameterError, match="none at row 1"):
+        cross_validate(
+            GreedyTreeSearch(), lattree.datasets.load("weather"), groups=kind([1.0, float("nan")] + [2.0] * 12)
+        )
+
+
+def test_folds_half_done_are_left_out(monkeypatch):
+    real, calls = _validate.error_rate, []
+
+    def interrupt(tree, data):
+        calls.append(tree)
+        if len(calls) == 7:  # in the second search of the second fold
+            raise KeyboardInterrupt
+        return real(tree, data)
+
+    monkeypatch.setattr(_validate, "error_rate", interrupt)
+    searches = [GreedyTreeSearch(max_depth=depth) for depth in (0, 1)]
+    with pytest.raises(Interrupted, match="after 3 of 6 runs") as caught:
+        cross_validate(searches, lattree.datasets.load("iris"), cv=3)
+    assert caught.value.result["folds"].to_list() == [1, 1]
+
+
+@pytest.mark.parametrize("wrong", [{"search_fraction": "a"}, {"seed": 1.5}, {"seed": 1.5, "groups": list(range(14))}])
+def test_the_parameter_of_a_wrong_type_is_named(wrong):
+    with pytest.raises(TypeError, match=next(iter(wrong))):
+        cross_validate(GreedyTreeSearch(), lattree.datasets.load("weather"), **wrong)

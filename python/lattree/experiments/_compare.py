@@ -215,6 +215,11 @@ class Comparison:
             ``"best"``, ``"same"`` (not different from it) or empty; ``unfinished``: folds on which a limit ended the
             search.
 
+        Raises
+        ------
+        ParameterError
+            `alpha` is not between 0 and 1.
+
         Notes
         -----
         The best has the least mean, of stability the greatest; of equal means the first. Stability needs two folds, and

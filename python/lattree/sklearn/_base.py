@@ -87,9 +87,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         """A pandas or polars frame as it is, or an array of two dimensions."""
         if isinstance(X, pl.LazyFrame):
             X = X.collect()
-        elif hasattr(X, "__arrow_c_stream__") and not (
-            is_frame(X) or isinstance(X, pl.Series) or is_pandas(X, "Series")
-        ):
+        elif not is_frame(X) and hasattr(X, "__arrow_c_stream__") and not is_series(X):
             X = pl.DataFrame(X)
         if is_frame(X):
             named = _Header(X) if isinstance(X, pl.DataFrame) and not _KNOWS_POLARS else X
@@ -214,6 +212,13 @@ class TreeEstimator(SearchEstimator):
         ndarray of int64, shape (n_samples,)
             Places among the nodes of the tree in preorder. Where missing values share a row out to several leaves, the
             heavier branch counts.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         rows = self._rows(X)
         return np.asarray(self.tree_.apply(rows), dtype=np.int64)
@@ -229,6 +234,13 @@ class TreeEstimator(SearchEstimator):
         -------
         csr_matrix of shape (n_samples, n_nodes)
             1 where a row comes through a node (in preorder), else 0.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         starts, nodes = self.tree_.decision_path(self._rows(X))
         shape = (len(starts) - 1, self.tree_.n_nodes + self.tree_.n_leaves)

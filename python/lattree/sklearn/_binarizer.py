@@ -101,6 +101,11 @@ class Binarizer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         -------
         Binarizer
             The transformer itself.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` or `y` cannot be learnt from; the text says which, and why.
         """
         table = self._table(X, reset=True)
         binarizer = lattree.Binarizer(
@@ -127,6 +132,13 @@ class Binarizer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         ndarray of int8, shape (n_samples, n_tests)
             1 where a row passes a test, else 0. Missing values, and levels that training did not have, pass no test on
             a value. Or a frame, as ``set_output`` says.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         rows = self._rows(X)
         return self._offered.passes(dataset(rows, like=self._schema))
@@ -142,6 +154,13 @@ class Binarizer(TransformerMixin, TableEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of str objects, shape (n_tests,)
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         check_is_fitted(self)
         names = [str(name) for name in _check_feature_names_in(self, input_features)]

@@ -71,6 +71,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of shape (n_samples,), with the dtype of ``classes_``
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         rows = self._rows(X)
         predicted = np.asarray(self.tree_.predict(rows))
@@ -88,6 +95,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         -------
         ndarray of float64, shape (n_samples, n_classes)
             In the order of ``classes_``.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         rows = self._rows(X)
         return np.asarray(self.tree_.predict_proba(rows), dtype=np.float64)
@@ -102,6 +116,13 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray of float64, shape (n_samples, n_classes)
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
@@ -276,6 +297,11 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         -----
         ConvergenceWarning
             A limit struck before the proof was done; the warning says how far the tree may be from the best.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` or `y` cannot be learnt from; the text says which, and why.
         """
         self._fit(X, y, sample_weight)
         self._warn_of_limit()
@@ -440,6 +466,11 @@ class GreedyTreeClassifier(TreeClassifier):
         -----
         ConvergenceWarning
             A limit struck before the tree was grown to its end.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` or `y` cannot be learnt from; the text says which, and why.
         """
         self._fit(X, y, sample_weight)
         self._warn_of_limit()

@@ -94,6 +94,11 @@ class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: igno
         -----
         ConvergenceWarning
             A limit struck before the search had come to its end.
+
+        Raises
+        ------
+        ValueError
+            A parameter is out of range, or `X` or `y` cannot be learnt from; the text says which, and why.
         """
         data = dataset(self._table(X, reset=True), labels(y, self))
         building, search = self._parts(data, X_val, y_val)
@@ -143,6 +148,13 @@ class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: igno
         -------
         frame or ndarray of shape (n_samples, n_selected_features)
             A frame of the kind given, its columns as they were, or an array; or as ``set_output`` says.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
         """
         self._fitted()
         table = self._table(X, reset=False)
