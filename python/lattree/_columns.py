@@ -257,7 +257,10 @@ def to_int64(series: pl.Series, what: str) -> pl.Series:
     narrow: pl.Series = physical.cast(pl.Int64, strict=False)
     if narrow.null_count() != physical.null_count():
         row = (narrow.is_null() & physical.is_not_null()).arg_true()[0]
-        raise DataError(f"{what} is {physical[row]} at row {row}; integers must fit 64 bits: cast to Float64 or String")
+        raise DataError(
+            f"{what} is {physical[row]} at row {row}; integers must fit 64 bits with a sign: cast to Float64 or "
+            "String, or name the column in `nominal` or `drop`"
+        )
     return narrow
 
 

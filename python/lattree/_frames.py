@@ -448,6 +448,9 @@ def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
         if kinds and all(issubclass(kind, (int, float, np.number)) and kind is not bool for kind in kinds):
             return _series(name, cells, dtype=pl.Float64)
         if len(kinds) == 1:
+            kind = next(iter(kinds))
+            if kind in (np.datetime64, np.timedelta64):  # polars knows arrays of them
+                return _series(name, np.array([kind("NaT") if value is None else value for value in cells]))
             return _series(name, cells)
         numbers = [kind for kind in kinds if issubclass(kind, (int, float, np.number)) and kind is not bool]
         words = [value for value in cells if isinstance(value, str)]
@@ -456,7 +459,9 @@ def _mixed_to_series(name: str, values: list[Any]) -> pl.Series:
     except (TypeError, OverflowError, pl.exceptions.PolarsError):
         for row, value in enumerate(cells):
             if isinstance(value, int) and not -(2**63) <= value < 2**63:
-                raise DataError(f"column {quoted(name)} is {value} at row {row}; integers must fit 64 bits") from None
+                raise DataError(
+                    f"column {quoted(name)} is {value} at row {row}; integers must fit 64 bits with a sign"
+                ) from None
     mix = " and ".join(sorted(kind.__name__ for kind in kinds))
     raise DataError(f"column {quoted(name)} mixes {mix}; expected values of one kind") from None
 

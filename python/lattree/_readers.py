@@ -4,6 +4,7 @@ import codecs
 import contextlib
 import gzip
 import io
+import itertools
 import os
 import re
 import tempfile
@@ -19,6 +20,7 @@ from lattree._core import DataError, Dataset, Feature, ParameterError, Schema, T
 from lattree._errors import first_line, without_traces
 from lattree._files import UnreadableError, column_names, lacks_type, read_columns, taste
 from lattree._frames import Frame, Part, check_distinct, to_frame
+from lattree._table import as_list
 from lattree._text import cells_like, infer, infer_all, infer_beside_marks, labels_like, without_marks
 
 FilePath = str | PathLike[str]
@@ -37,12 +39,13 @@ def read_csv(
 ) -> Dataset:
     """Read a CSV file with a header row, plain or compressed with gzip or zstd.
 
-    Dtypes are inferred from the whole file; dates and times are recognised, and ``+1``, ``inf`` and ``nan``, which is
-    missing, are numbers. So is a column that is numbers, dates, times or booleans but for cells such as ``NA``,
-    ``N/A``, ``NaN``, ``null`` and ``None``, in any case: these are missing, and ``print(data)`` says so. Columns listed
-    under `nominal`, or under `ordinal` with their levels, are read as text, so that the level ``007`` keeps its zeros.
-    With `like` nothing is inferred: cells are levels as they are written, and numbers, dates or times where the schema
-    has these, or an error. Columns that are not needed are not looked at.
+    Dtypes are inferred from the whole file; times and dates that have the year first are recognised. ``+1``, ``inf``
+    and ``nan``, which is missing, are numbers. So is a column that is numbers, dates, times or booleans but for cells
+    such as ``NA``, ``N/A``, ``NaN``, ``null`` and ``None``, in any case: these are missing, and ``print(data)`` says
+    so. Blank lines at the end of a file of several columns are left out. Columns listed under `nominal`, or under
+    `ordinal` with their levels, are read as text, so that the level ``007`` keeps its zeros. With `like` nothing is
+    inferred: cells are levels as they are written, and numbers, dates or times where the schema has these, or an error.
+    Columns that are not needed are not looked at.
 
     Parameters
     ----------
@@ -171,6 +174,7 @@ def csv_frame(
         raise ParameterError(f"`separator` must be one character of ASCII or None, got {separator!r}")
     if decimal not in (".", ","):
         raise ParameterError(f'`decimal` must be "." or ",", got {decimal!r}')
+    marks = as_list(null_values or [], "null_values")
     text = _text_of(path, encoding)
     if separator is None:
         suffixes = [suffix.lower() for suffix in Path(path).suffixes]
@@ -205,7 +209,7 @@ def csv_frame(
             file,
             columns=columns,
             separator=separator,
-            null_values=["", "?"] if null_values is None else list(null_values),
+            null_values=["", "?"] if null_values is None else marks,
             schema_overrides=dict.fromkeys(as_text, pl.String),
             infer_schema=typed,
             infer_schema_length=None,
@@ -217,6 +221,8 @@ def csv_frame(
         frame = _read(path, "CSV", body(typed=True), text=text)
     except DataError:  # some cells break the inference of polars, such as integers of 40 digits
         frame, find = _read(path, "CSV", body(typed=False), text=text), infer_all
+    if first.width > 1:
+        frame = _without_blank_end(frame, path, text)
     cells = _Cells(find, decimal, use_marks=null_values is None)
     if schema is None:
         # With both a full inference and try_parse_dates polars takes twenty times as long as for each alone.
@@ -233,6 +239,20 @@ def csv_frame(
                 found.append(column if column.name in as_text else cells.inferred(column))
     data = pl.DataFrame({column.name: column for column in found})
     return Frame(Part(known or frame.columns, data), frame.height, marks=cells.marks)
+
+
+def _without_blank_end(frame: pl.DataFrame, path: FilePath, text: bytes | None) -> pl.DataFrame:
+    """Leave out the rows that are blank lines at the end of a file of several columns."""
+    end = text
+    if end is None and Path(path).is_file():  # no pipe, which has been read
+        with Path(path).open("rb") as file:
+            file.seek(max(0, Path(path).stat().st_size - (1 << 16)))
+            end = file.read()
+    lines = (end or b"").split(b"\n")
+    blank = len(list(itertools.takewhile(lambda line: line in (b"", b"\r"), reversed(lines)))) - 1
+    if blank > 0 and all(column.tail(blank).is_null().all() for column in frame):
+        return frame.head(frame.height - blank)
+    return frame
 
 
 class _Cells:

@@ -5,7 +5,7 @@ it gets, but for those to predict on that it reads where they are (:func:`exact_
 :func:`decode`, :func:`label_series` and :func:`number_series`.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -126,8 +126,10 @@ def encode(
         A target of many integers is taken for classes, or a level is none of the schema's.
     """
     frame = to_frame(table)
-    left_out = _as_list(drop)
-    return _encode(frame, target, task, _as_list(nominal), ordinal, counts, weight, left_out, schema, max_missing)
+    left_out = as_list(drop, "drop")
+    return _encode(
+        frame, target, task, as_list(nominal, "nominal"), ordinal, counts, weight, left_out, schema, max_missing
+    )
 
 
 @typed
@@ -159,7 +161,7 @@ def encode_arrays(
     if names is None and schema is not None:
         names = schema.feature_names
     frame = arrays_to_frame(X, names)
-    return _encode(frame, y, task, _as_list(nominal), ordinal, counts, weight, [], schema, max_missing)
+    return _encode(frame, y, task, as_list(nominal, "nominal"), ordinal, counts, weight, [], schema, max_missing)
 
 
 @typed
@@ -233,6 +235,8 @@ def _encode(
         raise ParameterError(f"`max_missing` must be a share of rows from 0 to 1, or None, got {max_missing!r}")
     frame = source.data
     known = dict.fromkeys(frame.columns)
+    if isinstance(target, tuple) and str(target) in known:
+        target = str(target)  # a pandas column with names of several levels
     ordered = _ordinal_levels(ordinal)
     both = [name for name in nominal if name in ordered]
     if both:
@@ -447,11 +451,21 @@ def _check_column(known: Mapping[str, None], name: str, where: str) -> None:
         raise DataError(f"{where} names {quoted(name)}, which is no column; the columns are {list_names(known)}")
 
 
-def _as_list(names: Sequence[str]) -> list[str]:
-    return [names] if isinstance(names, str) else [str(name) for name in names]
+def as_list(names: Any, what: str) -> list[str]:
+    """Return names, of which one may stand for itself, as a list; `what` is the parameter they are given for."""
+    if isinstance(names, str):
+        return [names]
+    if isinstance(names, (bytes, Mapping)) or not isinstance(names, Iterable):
+        raise TypeError(f"`{what}` must be a text or a list of texts, got {type(names).__name__}")
+    return [str(name) for name in names]
 
 
 def _ordinal_levels(ordinal: Ordinal) -> dict[str, Sequence[Any] | None]:
-    if isinstance(ordinal, Mapping):
-        return {str(name): levels for name, levels in ordinal.items()}
-    return dict.fromkeys(_as_list(ordinal))
+    if not isinstance(ordinal, Mapping):
+        return dict.fromkeys(as_list(ordinal, "ordinal"))
+    for name, levels in ordinal.items():
+        unordered = isinstance(levels, (str, bytes, Mapping, Set)) or not isinstance(levels, Iterable)
+        if levels is not None and unordered:
+            got = type(levels).__name__
+            raise TypeError(f"`ordinal` must list the levels of {quoted(str(name))} in their order, got a {got}")
+    return {str(name): levels for name, levels in ordinal.items()}

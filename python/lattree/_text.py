@@ -293,9 +293,12 @@ def _times_of_one_form(text: pl.Series, unit: Any) -> pl.Series | None:
         (pl.Time, "%H:%M:%S"),
     )
     best = None
+    # Whether 01/02/2020 is in January or February depends on who wrote it, so that the year has to come first.
+    year_first = text.set(~text.str.contains(r"^\s*[0-9]{4}\D"), None)
     for dtype, form in forms:
         with contextlib.suppress(pl.exceptions.PolarsError):  # no format fits
-            parsed = text.str.strptime(dtype, form, strict=False)
+            cells = year_first if form is None else text
+            parsed = cells.str.strptime(dtype, form, strict=False)
             if parsed.null_count() == text.null_count():
                 return parsed
             if best is None or parsed.null_count() < best.null_count():

@@ -195,7 +195,7 @@ impl PyOptimalResult {
         }
         let text = format!(
             "thresholds were thinned out to {n_tests} tests, and the tree is the best over these; for all thresholds, \
-             which may take much longer, use binarizer=Binarizer(thresholds=\"exact\")"
+             which may take much longer, use binarizer=lattree.Binarizer(thresholds=\"exact\")"
         );
         py.import("lattree._errors")?.call_method1("warn", (text,)).map(drop)
     }

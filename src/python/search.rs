@@ -7,7 +7,6 @@ use pyo3::types::{PyDict, PyTuple};
 use super::argument::{Names, Real};
 use super::binarizer::{PyBinarizer, name_of};
 use super::data::PyDataset;
-use super::error::one_of;
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::progress::Reporter;
 use super::result::{PyOptimalResult, PyProgress};
@@ -15,6 +14,7 @@ use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
 use crate::data::{Binarizer, Thresholds};
+use crate::error::Error;
 use crate::objective::Objective;
 use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
@@ -129,7 +129,12 @@ impl PyOptimalTreeSearch {
         let best = match rank.iter().map(String::as_str).collect::<Vec<_>>()[..] {
             ["objective"] => Rank::Objective,
             ["objective", "nodes"] => Rank::ObjectiveThenNodes,
-            _ => return Err(one_of("rank", &["objective", "(objective, nodes)"], &rank.join(", "))),
+            _ => {
+                let expected = r#""objective" or ("objective", "nodes")"#.into();
+                return Err(
+                    Error::InvalidParameter { name: "rank", expected, got: format!("{:?}", rank.join(", ")) }.into()
+                );
+            }
         };
         let binarizer = keywords.get::<Option<Bound<'_, PyAny>>>("binarizer")?.flatten();
         let params = Params {

@@ -130,7 +130,7 @@ def test_booleans_of_other_bytes():
 
 def test_integers_beyond_64_bits_are_named():
     X = np.array([[1, 2], [3, 2**63]], dtype="u8")
-    with pytest.raises(DataError, match='column "x1" is 9223372036854775808 at row 1; integers must fit 64 bits'):
+    with pytest.raises(DataError, match='"x1" is 9223372036854775808 at row 1; integers must fit 64 bits with a sign'):
         Dataset.from_arrays(X, [0, np.nan])
     # As a label it is no feature.
     with pytest.raises(DataError, match='the target "x1" is 9223372036854775808 at row 1'):

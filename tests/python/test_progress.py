@@ -278,7 +278,7 @@ class TestShown:
 
 class TestThinned:
     def test_told_with_what_to_do(self, fine):
-        text = r"thinned out to \d+ tests, .*binarizer=Binarizer\(thresholds=\"exact\"\)"
+        text = r"thinned out to \d+ tests, .*binarizer=lattree.Binarizer\(thresholds=\"exact\"\)"
         with pytest.warns(UserWarning, match=text) as told:
             result = OptimalTreeSearch(max_depth=1, engine="tests").run(fine)
         assert not result.exact_thresholds

@@ -131,3 +131,20 @@ def test_parquet_and_ipc_keep_dtypes(tmp_path):
         assert isinstance(data, Dataset)
         assert kinds(data) == {"e": "ordinal", "c": "nominal", "n": "integer"}
         assert data.to_polars().equals(frame, null_equal=True)
+
+
+def test_dates_that_could_be_read_in_two_ways_stay_text(csv):
+    text = "a,b,c,y\n01/02/2020,2020/02/01,2020-02-01 10:00,x\n03/04/2021,2021/04/03,2021-04-03 11:30,z\n"
+    assert kinds(read_csv(csv(text), "y")) == {"a": "nominal", "b": "datetime_us", "c": "datetime_us"}
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n\n"])
+def test_blank_lines_at_the_end_are_no_rows(csv, end):
+    assert len(read_csv(csv("a,y\n1,x\n,z\n" + end), "y")) == 2
+    assert len(read_csv(csv("a\n1\n\n" + end))) == 2 + end.count("\n")  # missing cells of the one column there is
+
+
+@pytest.mark.parametrize("name", ["nominal", "ordinal", "drop", "null_values"])
+def test_options_of_a_wrong_type_are_named(csv, name):
+    with pytest.raises(TypeError, match=f"`{name}` must be a text or a list of texts, got int"):
+        read_csv(csv(TEXT), "y", **{name: 3})

@@ -442,3 +442,20 @@ def test_a_million_rows():
     )
     data = Dataset(table, "y")
     assert data.n_rows == n
+
+
+@pytest.mark.parametrize("levels", [{"S", "M", "L"}, "SML", 3])
+def test_levels_without_an_order_are_refused(levels):
+    with pytest.raises(TypeError, match='`ordinal` must list the levels of "s" in their order'):
+        Dataset({"s": ["S", "M", "L"]}, ordinal={"s": levels})
+
+
+def test_a_column_with_names_of_two_levels_can_be_the_target():
+    frame = pd.DataFrame({("a", "b"): [1, 2], ("a", "c"): ["u", "v"]})
+    data = Dataset(frame, ("a", "c"))
+    assert (data.schema.feature_names, data.schema.target) == (["('a', 'b')"], "('a', 'c')")
+
+
+def test_lists_of_instants_of_numpy():
+    days = [np.datetime64("2020-01-01"), np.datetime64("NaT"), None, np.datetime64("2021-01-01")]
+    assert Dataset({"day": days}).to_polars()["day"].to_list() == pl.Series(np.array(days, "M8[D]")).to_list()

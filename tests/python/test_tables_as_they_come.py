@@ -105,7 +105,10 @@ class TestUnseenLevels:
 
     def test_a_dataset_warns_when_it_is_mapped(self, tree):
         given = {"color": ["violet"] * 1234, "size": "S", "other": "x"}
-        with pytest.warns(UserWarning, match='"violet" in 1,234 rows; a tree treats them as its `unseen` says'):
+        with pytest.warns(
+            UserWarning,
+            match='"violet" in 1,234 rows; no test for a level holds for them, and trees treat them',
+        ):
             data = Dataset(pl.DataFrame(given), like=tree)
         with warnings.catch_warnings():
             warnings.simplefilter("error")

@@ -149,6 +149,8 @@ class SearchEstimator(TableEstimator):
         if not isinstance(result, GreedyResult):
             said += f" at an objective of {result.objective:g}, a gap of {result.gap:.1%}"
             said += f" to the lower bound of {result.lower_bound:g}"
+            if result.gap == 0:
+                said += "; it is the least, but not proved is that no smaller tree has it"
         warnings.warn(said, ConvergenceWarning, stacklevel=4)
 
     def __getstate__(self) -> dict[str, Any]:
