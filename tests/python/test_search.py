@@ -478,3 +478,14 @@ def test_rank_by_nodes_finds_the_smallest_of_the_best_trees():
     assert fewer.objective > best.objective
     same = OptimalTreeSearch(max_depth=4, max_nodes=ranked.tree.n_nodes).run(data)
     assert same.tree == ranked.tree
+
+
+@pytest.mark.parametrize(("name", "n_nodes"), [("restaurant", 4), ("iris", 7)])
+def test_fault_r_the_smallest_of_the_optimal_trees_is_the_default(name, n_nodes):
+    data = datasets.load(name)
+    smallest = OptimalTreeSearch(max_depth=4).run(data)
+    fastest = OptimalTreeSearch(max_depth=4, rank="objective").run(data)
+    assert (smallest.status, smallest.objective) == ("optimal", fastest.objective)
+    assert smallest.tree.n_nodes == n_nodes < fastest.tree.n_nodes
+    fewer = OptimalTreeSearch(max_depth=4, max_nodes=n_nodes - 1, rank="objective").run(data)
+    assert fewer.objective > smallest.objective
