@@ -45,6 +45,9 @@ def one_row(row: Any) -> Any:
         return row.reshape(1, -1)
     if isinstance(row, (list, tuple)) and not any(_is_column(value) for value in row):
         return [list(row)]
+    if row is None or isinstance(row, (str, bytes, int, float)):
+        got = type(row).__name__
+        raise TypeError(f"`row` must be a mapping of values by column, a list of values or a table, got {got}")
     return row
 
 

@@ -85,8 +85,7 @@ def read_csv(
     Not for a forked process whose parent has used polars, whose readers then wait for ever for threads that do not
     survive a fork: start it by "spawn" or "forkserver", or read the file before the fork.
     """
-    if isinstance(null_values, str):
-        null_values = [null_values]
+    _check_path(path, "read_csv")
     source = csv_frame(path, target, null_values, separator, options, decimal=decimal, encoding=encoding)
     return Dataset(source, target, **options)
 
@@ -122,6 +121,7 @@ def read_parquet(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     readers then wait for ever for threads that do not survive a fork: start it by "spawn" or "forkserver", or read the
     file before the fork.
     """
+    _check_path(path, "read_parquet")
     return Dataset(_binary_frame(path, "Parquet", target, options), target, **options)
 
 
@@ -156,6 +156,7 @@ def read_ipc(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     readers then wait for ever for threads that do not survive a fork: start it by "spawn" or "forkserver", or read the
     file before the fork.
     """
+    _check_path(path, "read_ipc")
     return Dataset(_binary_frame(path, "Arrow IPC", target, options), target, **options)
 
 
@@ -404,6 +405,17 @@ def _needed(known: list[str], schema: Schema | None, target: Any, options: Mappi
         return [name for name in known if name in needed or name not in dropped]
     needed |= {*schema.feature_names, *_target_like(schema, target)}
     return [name for name in known if name in needed]
+
+
+def _check_path(path: Any, reader: str) -> None:
+    """Raise an error for an address or an open file, and say what reads these."""
+    is_address = isinstance(path, str) and re.match(r"[a-z0-9]+://", path) is not None
+    if is_address or not isinstance(path, (str, PathLike)):
+        got = f"the address {path!r}" if is_address else type(path).__name__
+        error = ParameterError if is_address else TypeError
+        raise error(
+            f"`path` must be the path of a file, got {got}; polars reads it: Dataset(polars.{reader}(...), ...)"
+        )
 
 
 def _read(

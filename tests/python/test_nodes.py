@@ -491,3 +491,10 @@ def test_missing_cells_of_numpy_and_arrays_of_no_dimension():
 def test_fault_j_floats_of_32_bits_are_explained_in_their_digits():
     tree = grow({"x": np.array([0.1, 0.2, 0.7, 0.8], dtype=np.float32), "y": list("aabb")})
     assert tree.explain({"x": np.float32(0.1)}).startswith("x = 0.1, so ")
+
+
+@pytest.mark.parametrize("row", [3, "a", None])
+def test_what_is_no_row_is_told_what_is(row):
+    tree = grow({"x": [1, 2], "y": [0, 1]})
+    with pytest.raises(TypeError, match="`row` must be a mapping of values by column"):
+        tree.explain(row)

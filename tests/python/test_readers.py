@@ -1,11 +1,12 @@
 """Files become datasets with the values that stand in them."""
 
 import gzip
+import io
 
 import polars as pl
 import pytest
 
-from lattree import DataError, Dataset, read_csv, read_ipc, read_parquet
+from lattree import DataError, Dataset, ParameterError, read_csv, read_ipc, read_parquet
 
 TEXT = "id,code,size,when,y\n1,007,2.5,2020-01-01,a\n2,?,,2020-01-02,b\n3,010,4,,a\n"
 
@@ -148,3 +149,12 @@ def test_blank_lines_at_the_end_are_no_rows(csv, end):
 def test_options_of_a_wrong_type_are_named(csv, name):
     with pytest.raises(TypeError, match=f"`{name}` must be a text or a list of texts, got int"):
         read_csv(csv(TEXT), "y", **{name: 3})
+
+
+@pytest.mark.parametrize("reader", [read_csv, read_parquet, read_ipc])
+def test_what_is_no_path_is_told_who_reads_it(reader):
+    words = rf"polars reads it: Dataset\(polars\.{reader.__name__}\("
+    with pytest.raises(ParameterError, match=f"got the address 'https://example.org/x.csv'; {words}"):
+        reader("https://example.org/x.csv", "y")
+    with pytest.raises(TypeError, match=f"got BytesIO; {words}"):
+        reader(io.BytesIO(b"a,y\n1,2\n"), "y")
