@@ -262,3 +262,12 @@ def test_completion_can_be_shown(shell, says, monkeypatch):
     completed = CliRunner().invoke(app, [], env={"_LATTREE_COMPLETE": f"source_{shell}"}, prog_name="lattree")
     assert says in completed.output
     assert "lattree" in completed.output
+
+
+@pytest.mark.parametrize("command", [("optimal",), ("greedy",), ("select", "--error", "training")])
+def test_the_least_mass_of_a_leaf(tmp_path, command):
+    path = tmp_path / "t.csv"
+    path.write_text("x,w,y\n1,0.5,a\n2,0.25,a\n3,2,b\n4,0.1,b\n")
+    for mass, splits in (("0.7", True), ("0.8", False)):
+        done = run(*command, path, "--target", "y", "--weight", "w", "--min-leaf-mass", mass)
+        assert ("x <= 2" in done.stdout) is splits

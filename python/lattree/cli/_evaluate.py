@@ -9,7 +9,7 @@ import typer
 
 import lattree
 from lattree import experiments
-from lattree.cli._options import OUTPUT, Limits, MinLeaf, option
+from lattree.cli._options import OUTPUT, Limits, MinLeaf, MinLeafMass, option
 from lattree.cli._output import line
 from lattree.cli._table import Table
 
@@ -26,6 +26,7 @@ def evaluate(
         option(metavar="N", help="Most splits on a path; 4 if not given. Repeat it to compare several."),
     ] = None,
     min_leaf: MinLeaf = 1,
+    min_leaf_mass: MinLeafMass = 0.0,
     json: Annotated[bool, option("--json", part=OUTPUT, help="Print JSON.")] = False,
 ) -> None:
     """Cross-validate optimal and greedy trees.
@@ -37,7 +38,7 @@ def evaluate(
     data = table.load_to_learn()
     searches: dict[str, Any] = {"most frequent class": lattree.GreedyTreeSearch(max_depth=0)}
     for depth in dict.fromkeys(max_depth or [4]):
-        keywords = {"max_depth": depth, "min_leaf": min_leaf, **limits.keywords()}
+        keywords = {"max_depth": depth, "min_leaf": min_leaf, "min_leaf_mass": min_leaf_mass, **limits.keywords()}
         searches[f"greedy, depth {depth}"] = lattree.GreedyTreeSearch(**keywords)
         searches[f"optimal, depth {depth}"] = lattree.OptimalTreeSearch(**keywords)
     started = time.perf_counter()

@@ -112,6 +112,7 @@ class Estimator(str, Enum):
 
 MaxDepth = Annotated[int | None, option(metavar="N", help="Most splits on a path from the root to a leaf.")]
 MinLeaf = Annotated[int, option(metavar="N", help="Fewest rows in a leaf.")]
+MinLeafMass = Annotated[float, option(metavar="X", help="Least weight of the rows in a leaf, where rows have weights.")]
 _MISSING = "Rows without a value: down every branch in part (fractional), {}or with the mean, that of their class, or a"
 Gaps = Annotated[Missing, option("--missing", help=_MISSING.format("left out (drop), ") + " level of its own.")]
 SubsetGaps = Annotated[MissingInSubsets, option("--missing", help=_MISSING.format("") + " level of its own.")]
@@ -132,6 +133,7 @@ class Growth:
         None
     )
     min_leaf: MinLeaf = 1
+    min_leaf_mass: MinLeafMass = 0.0
     max_depth: MaxDepth = None
     min_gain: Annotated[float, option(metavar="X", help="Least gain of a split, per row.")] = 0.0
     nominal_splits: Annotated[

@@ -5,7 +5,19 @@ from typing import Annotated
 import lattree
 from lattree import experiments
 from lattree._progress import number
-from lattree.cli._options import Engine, Gaps, Growth, Limits, MinLeaf, Missing, Rank, Test, Thresholds, option
+from lattree.cli._options import (
+    Engine,
+    Gaps,
+    Growth,
+    Limits,
+    MinLeaf,
+    MinLeafMass,
+    Missing,
+    Rank,
+    Test,
+    Thresholds,
+    option,
+)
 from lattree.cli._output import Form, held_out, progress, summarize
 from lattree.cli._table import Table
 
@@ -18,6 +30,7 @@ def optimal(
     max_depth: Annotated[int, option(metavar="N", help="Most splits on a path from the root to a leaf.")] = 4,
     max_nodes: Annotated[int | None, option(metavar="N", help="Most splits in the tree.")] = None,
     min_leaf: MinLeaf = 1,
+    min_leaf_mass: MinLeafMass = 0.0,
     node_penalty: Annotated[float, option(metavar="X", help="What each split costs, in errors.")] = 0.0,
     rank: Annotated[
         Rank | None,
@@ -43,6 +56,7 @@ def optimal(
         max_depth=max_depth,
         max_nodes=max_nodes,
         min_leaf=min_leaf,
+        min_leaf_mass=min_leaf_mass,
         node_penalty=node_penalty,
         binarizer=lattree.Binarizer(thresholds=thresholds.value, max_thresholds=max_thresholds),
         engine=engine.value,
