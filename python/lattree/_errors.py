@@ -47,7 +47,7 @@ _BETWEEN = ("lattree", "sklearn", "joblib")
 def warn(text: str) -> None:
     """Warn the caller of this package, with a ``UserWarning`` that says in which line of his it is."""
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, UserWarning, stacklevel=level)
 
