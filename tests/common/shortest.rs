@@ -48,13 +48,18 @@ impl Half {
     /// The whole number of fewest digits before its last zeros.
     fn whole(&self) -> Option<BigRational> {
         self.nearest(&ten_to(0), |_| true)?;
-        let size = (self.low.clone().max(-&self.low)).max(self.high.clone().max(-&self.high));
-        let most_zeros = size.to_integer().to_string().len() as u32;
+        let n_digits = |x: &BigRational| x.to_integer().magnitude().to_string().len() as u32;
+        let (low, high) = (n_digits(&self.low), n_digits(&self.high));
+        let zero = BigRational::from(BigInt::from(0));
+        let (least, most_zeros) = (if self.low < zero && zero < self.high { 0 } else { low.min(high) }, low.max(high));
         (1..400).find_map(|digits| {
             let most = BigInt::from(10).pow(digits);
             let few = |n: &BigInt| -&most < *n && *n < most;
             let of_step = |zeros| self.nearest(&ten_to(zeros), few);
-            (0..=most_zeros).filter_map(of_step).min_by_key(|x| (self.distance(x), x.clone()))
+            // Digits and zeros together are no fewer than the numbers of the half have.
+            (least.saturating_sub(digits)..=most_zeros)
+                .filter_map(of_step)
+                .min_by_key(|x| (self.distance(x), x.clone()))
         })
     }
 
