@@ -21,7 +21,7 @@
 //!
 //! let params = Params { max_depth: 2, ..Params::default() }.checked()?;
 //! let found = search(&data, &params, &params.budget(), &Board::new())?;
-//! let expected = "age <= 27: no (1)\nage > 27 or missing\n|   age <= 49 or missing: yes (2)\n|   age > 49: no (1)";
+//! let expected = "age <= 27: no (1)\nage > 27 or missing\n|   age <= 50 or missing: yes (2)\n|   age > 50: no (1)";
 //! assert_eq!(found.tree.to_text(None), expected);
 //! # Ok(())
 //! # }
