@@ -175,7 +175,7 @@ def csv_frame(
         raise ParameterError(f"`separator` must be one character of ASCII or None, got {separator!r}")
     if decimal not in (".", ","):
         raise ParameterError(f'`decimal` must be "." or ",", got {decimal!r}')
-    marks = as_list(null_values or [], "null_values")
+    marks = ["", "?"] if null_values is None else as_list(null_values, "null_values")
     text = _text_of(path, encoding)
     if separator is None:
         suffixes = [suffix.lower() for suffix in Path(path).suffixes]
@@ -210,7 +210,7 @@ def csv_frame(
             file,
             columns=columns,
             separator=separator,
-            null_values=["", "?"] if null_values is None else marks,
+            null_values=marks,
             schema_overrides=dict.fromkeys(as_text, pl.String),
             infer_schema=typed,
             infer_schema_length=None,

@@ -287,8 +287,9 @@ fn distinct(labels: &Labels) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
     use std::mem::size_of;
+
+    use proptest::prelude::*;
 
     use super::super::{MissingPolicy, Threshold, sample};
     use super::*;

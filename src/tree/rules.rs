@@ -159,9 +159,8 @@ impl Tree {
     /// One rule per leaf, in preorder.
     ///
     /// A case whose levels the schema knows meets the conditions of one rule only: that of its leaf. Others go as
-    /// [`Unseen`](super::Unseen) says. Without a value it meets a condition that says "or
-    /// missing" or "is missing", and no other: such a case takes a branch of every node. But where cases without a value
-    /// go down all branches ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), no condition says so, and
+    /// [`Unseen`](super::Unseen) says. Without a value a case meets a condition that says "or missing" or "is missing",
+    /// and no other: such a case takes a branch of every node. But where cases without a value go down all branches ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), no condition says so, and
     /// several rules have a part in the prediction. A leaf that no value can reach says so: `color in {}`.
     ///
     /// Complexity: O(nodes + square of the conditions of a rule).

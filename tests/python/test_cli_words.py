@@ -271,3 +271,25 @@ def test_the_least_mass_of_a_leaf(tmp_path, command):
     for mass, splits in (("0.7", True), ("0.8", False)):
         done = run(*command, path, "--target", "y", "--weight", "w", "--min-leaf-mass", mass)
         assert ("x <= 2" in done.stdout) is splits
+
+
+def test_greedy_training_errors_are_masses(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("x,n,y\n1,3,a\n1,2,b\n2,5,b\n")
+    assert ", training errors 2, " in run("greedy", path, "--target", "y", "--counts", "n").stderr
+
+
+@pytest.mark.parametrize("n_done", [0, 2])
+def test_ctrl_c_leaves_the_folds_that_are_done(monkeypatch, n_done):
+    evaluate = experiments.cross_validate
+
+    def interrupt(*arguments, **keywords):
+        found = evaluate(*arguments, **keywords)
+        stopped = lattree.Interrupted("by a test")
+        stopped.result = found if n_done else None
+        raise stopped
+
+    monkeypatch.setattr(experiments, "cross_validate", interrupt)
+    done = run("evaluate", "weather", "--folds", "2", "--max-depth", "1", code=130)
+    assert f"interrupted after {n_done} of 2 folds" in done.stderr
+    assert ("optimal, depth 1" in done.stdout) is bool(n_done)

@@ -498,3 +498,22 @@ def test_what_is_no_row_is_told_what_is(row):
     tree = grow({"x": [1, 2], "y": [0, 1]})
     with pytest.raises(TypeError, match="`row` must be a mapping of values by column"):
         tree.explain(row)
+
+
+def test_a_tree_that_a_limit_left_has_all_rows_at_every_node():
+    rng = np.random.default_rng(1)
+    n_simplified = 0
+    for _ in range(60):
+        table = {f"x{i}": rng.integers(0, 3, 40) for i in range(4)} | {"y": rng.integers(0, 2, 40)}
+        data = Dataset(table, "y", weight=rng.choice([1.0, 2.0, 0.5], 40))
+        for limit in (1, 3, 10):
+            result = OptimalTreeSearch(max_depth=4, node_limit=limit, threads=1).run(data)
+            n_simplified += result.status == "node_limit"
+            nodes = result.tree.nodes()
+            assert nodes[0].n_rows == 40
+            for node in nodes:
+                if not node.is_leaf:
+                    assert sum(child.n_rows for child in node.children) == node.n_rows
+                    assert sum(child.mass for child in node.children) == node.mass
+            assert Tree.from_json(result.tree.to_json()).to_json() == result.tree.to_json()
+    assert n_simplified > 50

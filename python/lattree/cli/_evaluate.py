@@ -42,6 +42,7 @@ def evaluate(
         searches[f"greedy, depth {depth}"] = lattree.GreedyTreeSearch(**keywords)
         searches[f"optimal, depth {depth}"] = lattree.OptimalTreeSearch(**keywords)
     started = time.perf_counter()
+    interrupted = False
     with line() as show:
 
         def report(name: str, done: int, runs: int) -> None:
@@ -52,8 +53,6 @@ def evaluate(
             found = experiments.cross_validate(searches, data, cv=cv, seed=seed, progress=report)
         except lattree.Interrupted as stopped:
             found, interrupted = stopped.result, True
-        else:
-            interrupted = False
     if found is not None:
         chosen = found.select(_COLUMNS)
         typer.echo(json_format.dumps(chosen.to_dicts()) if json else _as_text(chosen))
