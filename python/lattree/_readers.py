@@ -24,6 +24,11 @@ from lattree._table import as_list
 from lattree._text import cells_like, infer, infer_all, infer_beside_marks, labels_like, without_marks
 
 FilePath = str | PathLike[str]
+
+_GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
+_COMPRESSED = (_GZIP, _ZSTD)
+"""How compressed files begin."""
+
 _T = TypeVar("_T")
 
 
@@ -42,10 +47,10 @@ def read_csv(
     Dtypes are inferred from the whole file; times and dates that have the year first are recognised. ``+1``, ``inf``
     and ``nan``, which is missing, are numbers. So is a column that is numbers, dates, times or booleans but for cells
     such as ``NA``, ``N/A``, ``NaN``, ``null`` and ``None``, in any case: these are missing, and ``print(data)`` says
-    so. Blank lines at the end of a file of several columns are left out. Columns listed under `nominal`, or under
-    `ordinal` with their levels, are read as text, so that the level ``007`` keeps its zeros. With `like` nothing is
-    inferred: cells are levels as they are written, and numbers, dates or times where the schema has these, or an error.
-    Columns that are not needed are not looked at.
+    so. Blank lines at the end of a file of several columns are left out, unless it is compressed. Columns listed under
+    `nominal`, or under `ordinal` with their levels, are read as text, so that the level ``007`` keeps its zeros. With
+    `like` nothing is inferred: cells are levels as they are written, and numbers, dates or times where the schema has
+    these, or an error. Columns that are not needed are not looked at.
 
     Parameters
     ----------
@@ -243,10 +248,12 @@ def csv_frame(
 
 
 def _without_blank_end(frame: pl.DataFrame, path: FilePath, text: bytes | None) -> pl.DataFrame:
-    """Leave out the rows that are blank lines at the end of a file of several columns."""
+    """Leave out the rows that are blank lines at the end of a file of several columns, unless it is compressed."""
     end = text
     if end is None and Path(path).is_file():  # no pipe, which has been read
         with Path(path).open("rb") as file:
+            if file.read(4).startswith(_COMPRESSED):
+                return frame
             file.seek(max(0, Path(path).stat().st_size - (1 << 16)))
             end = file.read()
     lines = (end or b"").split(b"\n")
@@ -297,10 +304,10 @@ def _text_of(path: FilePath, encoding: str) -> bytes | None:
     if name in ("utf-8", "ascii"):
         return None
     data = Path(path).read_bytes()
-    if data.startswith(b"\x28\xb5\x2f\xfd"):
+    if data.startswith(_ZSTD):
         raise DataError(f"{path} is compressed with zstd; unpack it to read it in {name}")
     try:
-        if data.startswith(b"\x1f\x8b"):
+        if data.startswith(_GZIP):
             data = gzip.decompress(data)
         return data.decode(name).encode()
     except (OSError, EOFError, ValueError) as error:

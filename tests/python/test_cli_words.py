@@ -279,15 +279,19 @@ def test_greedy_training_errors_are_masses(tmp_path):
     assert ", training errors 2, " in run("greedy", path, "--target", "y", "--counts", "n").stderr
 
 
-@pytest.mark.parametrize("n_done", [0, 2])
+@pytest.mark.parametrize("n_done", [0, 1, 2])
 def test_ctrl_c_leaves_the_folds_that_are_done(monkeypatch, n_done):
     evaluate = experiments.cross_validate
 
     def interrupt(*arguments, **keywords):
-        found = evaluate(*arguments, **keywords)
-        stopped = lattree.Interrupted("by a test")
-        stopped.result = found if n_done else None
-        raise stopped
+        report, n_searches = keywords["progress"], len(arguments[0])
+
+        def stop(name, done, runs):
+            report(name, done, runs)
+            if done == n_done * n_searches or n_done == 0:
+                raise KeyboardInterrupt
+
+        return evaluate(*arguments, **(keywords | {"progress": stop}))
 
     monkeypatch.setattr(experiments, "cross_validate", interrupt)
     done = run("evaluate", "weather", "--folds", "2", "--max-depth", "1", code=130)

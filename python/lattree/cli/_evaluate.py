@@ -67,7 +67,8 @@ def _as_text(found: pl.DataFrame) -> str:
     width = max(map(len, found["search"]))
     lines = [f"{'search':<{width}}  error  std. error  training error  leaves{'  unfinished' if limited else ''}"]
     for row in found.iter_rows(named=True):
-        error = f"{row['error']:.3f}  {row['standard_error']:10.3f}  {row['training_error']:14.3f}"
+        spread = "-" if row["standard_error"] is None else f"{row['standard_error']:.3f}"  # of one fold
+        error = f"{row['error']:.3f}  {spread:>10}  {row['training_error']:14.3f}"
         more = f"  {row['unfinished']:10}" if limited else ""
         star = "  *" if row["one_standard_error"] else ""
         lines.append(f"{row['search']:<{width}}  {error}  {row['leaves']:6.1f}{more}{star}")
