@@ -53,6 +53,12 @@ pub enum Error {
         /// What would be accepted.
         expected: &'static str,
     },
+    /// Costs of labels that do not fit the table, or each other.
+    #[error("the costs of labels cannot be used: {problem}")]
+    BadCosts {
+        /// What is wrong, where, and what would be accepted.
+        problem: String,
+    },
     /// A case without a label.
     #[error("the target {} is missing at row {row}; drop that row or give it a label", quoted(.column))]
     MissingTarget {

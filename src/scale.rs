@@ -123,6 +123,11 @@ impl Scale {
         if self.common == 1 { units } else { units / self.common }
     }
 
+    /// Any number in units, also a negative one. Beyond 2^53 units it is rounded to the digits of a float.
+    pub fn signed(&self, x: f64) -> i128 {
+        (x / self.divisor * self.times).round() as i128 / i128::from(self.common)
+    }
+
     /// By how much of itself a number differs from its integer.
     pub fn error(&self, x: f64) -> f64 {
         (self.whole(x) as f64 / (x / self.divisor * self.times / self.common as f64) - 1.0).abs()

@@ -95,7 +95,7 @@ fn check_problem(seed: u64, pairs: &Mutex<BTreeMap<[usize; 4], u64>>, solved: &M
     let rows = oracle.rows();
     let costs = oracle.costs(&rows, params.max_depth);
     let nodes = params.max_nodes.map_or(costs.len() - 1, |n| (n as usize).min(costs.len() - 1));
-    let least = value(costs[nodes], default.resolution);
+    let least = value(costs[nodes] as u64, default.resolution);
     let shape = oracle.canonical(&rows, params.max_depth, nodes);
     let say = |what: &str| format!("{what}, seed {seed}, {params:?}\n{data:?}");
     let check = |outcome: &Outcome, what: &str| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::schema::{Kind, Number, Schema, Task};
+use super::schema::{Kind, Number, Schema, TargetSchema, Task};
 use crate::bits;
 use crate::error::{Error, Result, list_names};
 use crate::names::quoted;
@@ -111,7 +111,52 @@ pub enum Target {
     None,
 }
 
-/// A table: schema, columns, target, repetitions and weights.
+/// What each label costs in each case.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CaseCosts {
+    /// The labels, by the text of classes where they are classes.
+    pub labels: Arc<[String]>,
+    /// Finite; row after row, a cost for each label.
+    values: Arc<[f64]>,
+}
+
+impl CaseCosts {
+    /// Checks that labels are distinct and costs finite, and that there is a cost for each row and label.
+    ///
+    /// Errors: [`Error::BadCosts`], naming row and label. Complexity: O(rows x labels).
+    pub fn new(labels: Vec<String>, values: Vec<f64>, n_rows: usize) -> Result<Self> {
+        let bad = |problem: String| Err(Error::BadCosts { problem });
+        if labels.is_empty() {
+            return bad("they are for no label; at least one is needed".into());
+        }
+        let mut seen = rustc_hash::FxHashSet::default();
+        if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
+            return bad(format!("the label {} is there twice", quoted(label)));
+        }
+        if values.len() != n_rows * labels.len() {
+            let (got, n_labels) = (values.len(), labels.len());
+            return bad(format!("there are {got} for {n_rows} rows and {n_labels} labels, of which each needs one"));
+        }
+        if let Some(place) = values.iter().position(|cost| !cost.is_finite()) {
+            let (row, label) = (place / labels.len(), quoted(&labels[place % labels.len()]));
+            return bad(format!("that of label {label} in row {row} is {:?}; costs must be finite", values[place]));
+        }
+        Ok(CaseCosts { labels: labels.into(), values: values.into() })
+    }
+
+    /// The costs of all labels in a row.
+    #[inline]
+    pub fn of(&self, row: usize) -> &[f64] {
+        let n = self.labels.len();
+        &self.values[row * n..(row + 1) * n]
+    }
+
+    fn take(&self, rows: &[usize]) -> Self {
+        CaseCosts { labels: self.labels.clone(), values: rows.iter().flat_map(|&row| self.of(row)).copied().collect() }
+    }
+}
+
+/// A table: schema, columns, target, repetitions, weights and costs.
 ///
 /// `counts` are repetitions: they count toward rows, `min_cases` and `min_leaf`. `weights` enter only gains and
 /// objectives. A case of count 0 or weight 0 is absent.
@@ -123,6 +168,7 @@ pub struct Dataset {
     target: Target,
     counts: Option<Arc<[u64]>>,
     weights: Option<Arc<[f64]>>,
+    costs: Option<CaseCosts>,
 }
 
 impl Dataset {
@@ -220,7 +266,32 @@ impl Dataset {
             target,
             counts: counts.map(Arc::from),
             weights: weights.map(Arc::from),
+            costs: None,
         })
+    }
+
+    /// The same table where labels cost so much in each case.
+    ///
+    /// Errors: [`Error::BadCosts`] unless there are costs for all rows.
+    pub fn with_costs(self, costs: CaseCosts) -> Result<Self> {
+        if costs.values.len() != self.n_rows * costs.labels.len() {
+            let got = costs.values.len() / costs.labels.len();
+            return Err(Error::BadCosts { problem: format!("they are for {got} rows, and there are {}", self.n_rows) });
+        }
+        Ok(Dataset { costs: Some(costs), ..self })
+    }
+
+    /// The same table with other weights, finite and not negative, one for each row.
+    pub(crate) fn reweighted(&self, weights: Vec<f64>) -> Self {
+        debug_assert_eq!(weights.len(), self.n_rows);
+        Dataset { weights: Some(weights.into()), ..self.clone() }
+    }
+
+    /// The same table with another target, which fits the schema given; columns are shared.
+    pub(crate) fn retargeted(&self, target: TargetSchema, codes: Vec<u32>) -> Self {
+        debug_assert_eq!(codes.len(), self.n_rows);
+        let schema = Schema { features: self.schema.features.clone(), target: Some(target) };
+        Dataset { schema: schema.into(), target: Target::Classes(codes.into()), ..self.clone() }
     }
 
     /// Names, kinds and levels.
@@ -251,6 +322,11 @@ impl Dataset {
     /// Weights, if given.
     pub fn weights(&self) -> Option<&[f64]> {
         self.weights.as_deref()
+    }
+
+    /// What labels cost in each case, if given.
+    pub fn costs(&self) -> Option<&CaseCosts> {
+        self.costs.as_ref()
     }
 
     /// The count of one row: 0 where its weight is 0.
@@ -332,6 +408,7 @@ impl Dataset {
             },
             counts: self.counts.as_ref().map(|c| rows.iter().map(|&r| c[r]).collect()),
             weights: self.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect()),
+            costs: self.costs.as_ref().map(|costs| costs.take(rows)),
         }
     }
 

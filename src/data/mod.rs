@@ -16,7 +16,7 @@ mod thresholds;
 
 pub use binarize::{Binarizer, Nominal, OwnTests, Thresholds};
 pub use binary::BinaryTable;
-pub use dataset::{Column, Dataset, Target, Value};
+pub use dataset::{CaseCosts, Column, Dataset, Target, Value};
 #[cfg(feature = "python")]
 pub(crate) use listing::{list_tests, passes};
 pub(crate) use notation::Notation;

@@ -115,6 +115,13 @@ pub enum Labels {
     Floats(Vec<f64>),
     /// `false`, `true`.
     Booleans(Vec<bool>),
+    /// Classes, and labels after them that a tree may give though no case has them.
+    WithExtra {
+        /// The classes.
+        classes: Box<Labels>,
+        /// The other labels.
+        extra: Vec<String>,
+    },
 }
 
 impl Labels {
@@ -125,6 +132,7 @@ impl Labels {
             Labels::Integers(v) => v.len(),
             Labels::Floats(v) => v.len(),
             Labels::Booleans(v) => v.len(),
+            Labels::WithExtra { classes, extra } => classes.len() + extra.len(),
         }
     }
 
@@ -140,6 +148,8 @@ impl Labels {
             Labels::Integers(v) => v[code].to_string(),
             Labels::Floats(v) => v[code].to_string(),
             Labels::Booleans(v) => v[code].to_string(),
+            Labels::WithExtra { classes, .. } if code < classes.len() => classes.text(code),
+            Labels::WithExtra { classes, extra } => extra[code - classes.len()].clone(),
         }
     }
 }

@@ -67,6 +67,7 @@ use crate::tree::{Tree, Unseen};
 use growth::Growth;
 use table::Table;
 pub use weigh::MOST_UNITS;
+pub(crate) use weigh::class_weighed;
 
 /// How nominal columns are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -107,6 +108,19 @@ pub enum ClassWeight {
     Balanced,
     /// A factor per class, in the order of the labels.
     Each(Vec<f64>),
+}
+
+/// Checks that weights of classes are finite and not negative.
+pub(crate) fn check_class_weight(class_weight: &ClassWeight) -> Result<()> {
+    let ClassWeight::Each(weights) = class_weight else { return Ok(()) };
+    match weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
+        None => Ok(()),
+        Some(weight) => Err(Error::InvalidParameter {
+            name: "class_weight",
+            expected: "finite and not negative for every class".into(),
+            got: weight.to_string(),
+        }),
+    }
 }
 
 /// What to grow, and how.
@@ -189,11 +203,7 @@ impl Params {
         if !(self.min_gain.is_finite() && self.min_gain >= 0.0) {
             return Err(invalid("min_gain", "finite and not negative", self.min_gain.to_string()));
         }
-        if let ClassWeight::Each(weights) = &self.class_weight
-            && let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0))
-        {
-            return Err(invalid("class_weight", "finite and not negative for every class", weight.to_string()));
-        }
+        check_class_weight(&self.class_weight)?;
         for (i, row) in self.costs.iter().flatten().enumerate() {
             for (j, &cost) in row.iter().enumerate() {
                 if !(cost.is_finite() && cost >= 0.0 && (i != j || cost == 0.0)) {

@@ -50,6 +50,17 @@ pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>,
     Ok((masses, units, rows.len()))
 }
 
+/// Masses of cases with those of their classes, below `most` units in all, a power of two; no column is copied. Panics
+/// without a class target unless classes weigh the same.
+///
+/// # Errors
+/// As growth has: where masses cannot be brought to a common unit.
+pub(crate) fn class_weighed(data: &Dataset, class_weight: &ClassWeight, most: f64) -> Result<Units> {
+    let rows: Vec<usize> = bits::ones(&data.cases()?).collect();
+    let cases = data.select(&[])?.take(&rows);
+    Weighing::new(&cases, class_weight, &rows).units_within(&[most], objective::FINE)
+}
+
 /// Whether cases are shared out to branches.
 fn shares_out(data: &Dataset, params: &Params, rows: &[usize]) -> bool {
     let is_missing = |column: &Column, row: usize| column.value(row, MISSING) == Value::Missing;
@@ -114,6 +125,14 @@ impl<'a> Weighing<'a> {
 
     /// The first of these that fits: exact in little room, exact in more, and by rounding.
     fn units(&self, shares_out: bool) -> Result<Units> {
+        match shares_out {
+            true => self.units_within(&[MOST_UNITS, MOST_SHARED], objective::COARSE),
+            false => self.units_within(&[MOST_WHOLE], objective::FINE),
+        }
+    }
+
+    /// The same below one of these totals, the first that will do.
+    fn units_within(&self, rooms: &[f64], most_error: f64) -> Result<Units> {
         if self.is_equal() && self.cases.weights().is_none() {
             // Counts are whole, and fewer than 2^62.
             return self.finished(Scale::ONE, &[1], (1.0, 1.0), MOST_WHOLE).ok_or_else(|| self.refuse(0));
@@ -129,10 +148,6 @@ impl<'a> Weighing<'a> {
                 });
             }
         }
-        let (rooms, most_error) = match shares_out {
-            true => (&[MOST_UNITS, MOST_SHARED][..], objective::COARSE),
-            false => (&[MOST_WHOLE][..], objective::FINE),
-        };
         let weights = |most: f64| match self.cases.weights() {
             None => Some(Scale::ONE),
             Some(weights) => Scale::exact(|| weights.iter().copied(), total, most, 1023),

@@ -7,7 +7,7 @@ use super::plain::PlainSearch;
 use super::problem::{Cases, Mass};
 use super::rebuild::Shape;
 use crate::budget::Budget;
-use crate::objective::Units;
+use crate::objective::{CostScale, Objective};
 use crate::threads::{held, lock};
 
 /// What a running search can tell. Objective and bound are in the user's numbers.
@@ -40,6 +40,11 @@ impl Board {
     /// An empty board: no tree, bound 0.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Takes a bound before there is a tree.
+    pub(super) fn begin(&self, lower_bound: f64) {
+        self.lock().lower_bound = lower_bound;
     }
 
     /// What is known now.
@@ -87,14 +92,20 @@ pub(super) struct Anytime<'a> {
     incumbent: Mutex<Incumbent>,
     board: &'a Board,
     budget: &'a Budget,
-    units: &'a Units,
+    scale: &'a CostScale,
 }
 
 impl<'a> Anytime<'a> {
     /// Starts from a single leaf of this cost and a bound on all trees.
-    pub(super) fn new(leaf: u64, bound: u64, units: &'a Units, board: &'a Board, budget: &'a Budget) -> Self {
+    pub(super) fn new(
+        leaf: u64,
+        bound: u64,
+        objective: &'a dyn Objective,
+        board: &'a Board,
+        budget: &'a Budget,
+    ) -> Self {
         let incumbent = Incumbent { shape: Shape::Leaf, cost: leaf, bound: bound.min(leaf) };
-        let anytime = Anytime { incumbent: Mutex::new(incumbent), board, budget, units };
+        let anytime = Anytime { incumbent: Mutex::new(incumbent), board, budget, scale: objective.scale() };
         anytime.update(|_| {});
         anytime
     }
@@ -132,7 +143,7 @@ impl<'a> Anytime<'a> {
     fn update(&self, change: impl FnOnce(&mut Incumbent)) {
         let mut incumbent = self.lock();
         change(&mut incumbent);
-        let (objective, bound) = (self.units.value(incumbent.cost), self.units.value(incumbent.bound));
+        let (objective, bound) = (self.scale.value(incumbent.cost), self.scale.value(incumbent.bound));
         self.board.publish(self.budget.seconds(), objective, bound);
     }
 

@@ -8,9 +8,9 @@ use super::rebuild::Shape;
 use super::{Params, Run};
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
-use crate::data::{Dataset, Feature, Kind, OwnTests, Target, Thresholds};
-use crate::greedy::{self, Missing, NominalSplits};
-use crate::objective;
+use crate::data::{Dataset, Feature, Kind, OwnTests, Thresholds};
+use crate::greedy::{self, ClassWeight, Missing, NominalSplits};
+use crate::objective::{self, Loss, Rewards};
 use crate::tree::{Node, Test, Tree};
 
 /// A tree by its tests.
@@ -59,20 +59,29 @@ impl Fallback {
             threads: Some(run.threads),
             ..greedy::Params::default()
         };
-        let grown = greedy::search(run.data, &greedy.checked().ok()?, budget).ok()?;
+        let relabelled = relabelled(run);
+        let data = match &relabelled {
+            // Its masses are other ones.
+            Some(_) if params.min_leaf_mass > 0.0 => return None,
+            Some(data) => data,
+            None => run.data,
+        };
+        let grown = greedy::search(data, &greedy.checked().ok()?, budget).ok()?;
         Self::of(run, &grown.tree, budget).ok().flatten()
     }
 
     /// Weighs the tree as the search does, and cuts off what does not pay for its nodes.
     fn of(run: &Run, tree: &Tree, budget: &Budget) -> Result<Option<Self>, Stop> {
-        let n_classes = run.data.schema().labels().map_or(0, |labels| labels.len());
-        let Target::Classes(classes) = run.data.target() else { return Ok(None) };
+        let n_classes = run.objective.n_labels();
         let nodes = tree.nodes();
         let _held = budget.reserve((8 * nodes.len() * n_classes + 4 * run.data.n_rows()) as u64)?;
         let Ok(leaf_of) = tree.apply(run.data, 0..run.data.n_rows()) else { return Ok(None) };
         let mut masses = vec![0u64; nodes.len() * n_classes];
-        for (row, (&class, &leaf)) in classes.iter().zip(&leaf_of).enumerate() {
-            masses[leaf as usize * n_classes + class as usize] += run.units.mass(run.data, row);
+        let mut rewards = Rewards::new();
+        for (row, &leaf) in leaf_of.iter().enumerate().filter(|&(row, _)| run.data.count(row) > 0) {
+            run.objective.rewards(row, &mut rewards);
+            let of_leaf = &mut masses[leaf as usize * n_classes..][..n_classes];
+            rewards.iter().for_each(|&(label, reward)| of_leaf[label as usize] += reward);
         }
         let mut tests = Vec::new();
         let mut found: Vec<Option<(Shape, u64)>> = vec![None; nodes.len()];
@@ -81,7 +90,7 @@ impl Fallback {
             let mut best = (Shape::Leaf, 0);
             if let Node::Split(split) = node {
                 let mut branches = [Shape::Leaf, Shape::Leaf];
-                best.1 = run.units.node_penalty;
+                best.1 = run.objective.scale().node_penalty;
                 for (branch, &child) in branches.iter_mut().zip(&split.children) {
                     let (shape, cost) = found[child as usize].take().expect("a child stands after its parent");
                     (*branch, best.1) = (shape, best.1 + cost);
@@ -119,6 +128,33 @@ fn offers_all(data: &Dataset, params: &Params) -> bool {
     let is_nominal = |feature: &Feature| matches!(feature.kind, Kind::Nominal(_));
     let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
     (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == OwnTests::Yes || is_complete())
+}
+
+/// The table where each case has the label that saves most in it, and the weight of what the next best one saves less;
+/// `None` where that is the table as it is.
+fn relabelled(run: &Run) -> Option<Dataset> {
+    let (params, data) = (&run.params.params, run.data);
+    if params.objective == Loss::Errors && params.class_weight == ClassWeight::Equal && params.abstain.is_none() {
+        return None;
+    }
+    let target = run.schema.target.clone()?;
+    let mut rewards = Rewards::new();
+    let best = |row: usize| {
+        if data.count(row) == 0 {
+            return (0, 0.0);
+        }
+        run.objective.rewards(row, &mut rewards);
+        let (mut label, mut most, mut second) = (0, 0, 0);
+        for &(of, reward) in &rewards {
+            second = second.max(reward.min(most));
+            if reward > most {
+                (label, most) = (of, reward);
+            }
+        }
+        (label, (most - second) as f64 / data.count(row) as f64)
+    };
+    let (codes, weights): (Vec<u32>, Vec<f64>) = (0..data.n_rows()).map(best).unzip();
+    Some(data.retargeted(target, codes).reweighted(weights))
 }
 
 /// About how long growth takes: sorting counts most.

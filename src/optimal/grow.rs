@@ -1,26 +1,20 @@
 //! From the shape of a tree to the tree that users see: masses, labels, and where cases without a value go.
 
-use super::Params;
+use super::Run;
 use super::rebuild::Shape;
-use crate::data::{Dataset, OwnTests, Target, Value};
+use crate::data::{Labels, OwnTests, Target, Value};
 use crate::error::Result;
-use crate::objective::{self, Units};
+use crate::objective::{self, Rewards};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// The cost of a single leaf.
-pub(super) fn leaf_cost(data: &Dataset, units: &Units) -> u64 {
-    objective::leaf(&masses(data, units, 1, |_| 0).0).0
+pub(super) fn leaf_cost(run: &Run) -> u64 {
+    objective::leaf(&Sums::of(run, 1, |_| 0).rewards).0
 }
 
 /// Sends all cases down the shape, which is a leaf where patterns are not known. O(patterns x depth + cases).
-pub(super) fn grow(
-    data: &Dataset,
-    pattern_of: &[u32],
-    test_of: impl Fn(u32) -> Test,
-    units: &Units,
-    params: &Params,
-    shape: &Shape,
-) -> Result<Tree> {
+pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test, shape: &Shape) -> Result<Tree> {
+    let (data, units, params) = (run.data, run.units, &run.params.params);
     // Cases of one pattern go one way, be it with a value or without. The first of them, in whose order patterns are
     // numbered, goes for all.
     let mut firsts: Vec<u32> = Vec::new();
@@ -69,18 +63,25 @@ pub(super) fn grow(
         params.binarizer.missing == OwnTests::No
             || (0..firsts.len() as u32).any(|pattern| value(pattern) == Value::Missing)
     };
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let (by_class, mut rows) =
-        masses(data, units, nodes.len(), |row| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]));
-    let mut totals = vec![0; nodes.len()];
+    let n_labels = run.objective.n_labels();
+    let leaf_of = |row: usize| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]);
+    let Sums { rewards, mut rows, masses, mut totals } = Sums::of(run, nodes.len(), leaf_of);
+    let n_classes = run.schema.labels().map_or(0, Labels::len);
     for (index, node) in nodes.iter_mut().enumerate().rev() {
         match node {
             Node::Leaf(leaf) => {
-                let masses = &by_class[index * n_classes..(index + 1) * n_classes];
-                totals[index] = masses.iter().sum();
-                let label = objective::leaf(masses).1;
-                let masses = masses.iter().map(|&mass| units.value(mass)).collect();
-                *leaf = Leaf::Class { label, masses, empty: false };
+                let label = objective::leaf(&rewards[index * n_labels..(index + 1) * n_labels]).1;
+                let mut shown = vec![0.0; n_classes];
+                match &masses {
+                    Some(masses) => {
+                        let n = masses.len() / rows.len();
+                        let of_leaf = &masses[index * n..(index + 1) * n];
+                        shown.iter_mut().zip(of_leaf).for_each(|(shown, &mass)| *shown = units.value(mass));
+                    }
+                    // Where cases have no class, all of a leaf are what it says.
+                    None => shown[label as usize] = units.value(totals[index]),
+                }
+                *leaf = Leaf::Class { label, masses: shown.into(), empty: false };
             }
             Node::Split(split) => {
                 let [pass, fail] = [0, 1].map(|branch| totals[split.children[branch] as usize]);
@@ -95,18 +96,46 @@ pub(super) fn grow(
         }
     }
     let policies = Policies { missing: MissingPolicy::Default, unseen: params.unseen };
-    Tree::new(data.schema().clone(), policies, nodes)?.with_rows(rows)
+    Tree::new(run.schema.clone(), policies, nodes)?.with_rows(rows)
 }
 
-/// Mass per group of cases and class, group after group, and rows per group. Panics without a class target: the search checked it.
-fn masses(data: &Dataset, units: &Units, n_groups: usize, group_of: impl Fn(usize) -> usize) -> (Vec<u64>, Vec<u64>) {
-    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let (mut masses, mut rows) = (vec![0; n_groups * n_classes], vec![0; n_groups]);
-    for (row, &class) in classes.iter().enumerate().filter(|&(row, _)| data.count(row) > 0) {
-        let group = group_of(row);
-        masses[group * n_classes + class as usize] += units.mass(data, row);
-        rows[group] += 1;
+/// What the cases of groups add up to.
+struct Sums {
+    /// Per group and label, group after group.
+    rewards: Vec<u64>,
+    /// How many rows there are.
+    rows: Vec<u64>,
+    /// Mass per group and class, group after group, where cases have classes.
+    masses: Option<Vec<u64>>,
+    /// Mass per group.
+    totals: Vec<u64>,
+}
+
+impl Sums {
+    fn of(run: &Run, n_groups: usize, group_of: impl Fn(usize) -> usize) -> Self {
+        let (data, n_labels) = (run.data, run.objective.n_labels());
+        let n_classes = data.schema().labels().map_or(0, Labels::len);
+        let classes = match data.target() {
+            Target::Classes(classes) => Some(classes),
+            _ => None,
+        };
+        let mut sums = Sums {
+            rewards: vec![0; n_groups * n_labels],
+            rows: vec![0; n_groups],
+            masses: classes.map(|_| vec![0; n_groups * n_classes]),
+            totals: vec![0; n_groups],
+        };
+        let mut rewards = Rewards::new();
+        for row in (0..data.n_rows()).filter(|&row| data.count(row) > 0) {
+            let (group, mass) = (group_of(row), run.units.mass(data, row));
+            run.objective.rewards(row, &mut rewards);
+            rewards.iter().for_each(|&(label, reward)| sums.rewards[group * n_labels + label as usize] += reward);
+            if let (Some(masses), Some(classes)) = (&mut sums.masses, classes) {
+                masses[group * n_classes + classes[row] as usize] += mass;
+            }
+            sums.rows[group] += 1;
+            sums.totals[group] += mass;
+        }
+        sums
     }
-    (masses, rows)
 }

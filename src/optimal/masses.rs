@@ -1,15 +1,17 @@
-//! The classes of each pattern and their mass.
+//! The labels that save something in each pattern, and what they save: as if they were classes and their masses.
 
 use crate::budget::{Reserved, Stop, Ticker};
 use crate::data::binary::ABSENT;
-use crate::data::{Dataset, Target};
+use crate::objective::{Objective, Rewards};
 
-/// (class, mass) of each pattern.
+/// The rewards of each pattern: (class, mass), as the searches see them.
 #[derive(Debug)]
 pub(super) struct ClassMasses<'b> {
     /// Where the entries of each pattern begin; one more closes the last.
     starts: Vec<usize>,
     entries: Vec<(u32, u64)>,
+    /// The support of the rows of each entry, if it was asked for: each row counts in one of its pattern's entries.
+    supports: Vec<u64>,
     _charged: Reserved<'b>,
 }
 
@@ -20,26 +22,35 @@ impl ClassMasses<'_> {
         &self.entries[self.starts[pattern]..self.starts[pattern + 1]]
     }
 
+    /// The supports of these, if they were asked for.
+    #[inline]
+    pub(super) fn supports_of(&self, pattern: usize) -> &[u64] {
+        match self.supports.is_empty() {
+            true => &[],
+            false => &self.supports[self.starts[pattern]..self.starts[pattern + 1]],
+        }
+    }
+
     /// How many entries all patterns have together.
     pub(super) fn n_entries(&self) -> usize {
         self.entries.len()
     }
 }
 
-/// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case. Panics
-/// without a class target: the search checked it. O(rows + classes).
+/// Per pattern the rewards of its cases, summed, in the order of their first case; and the support of its rows, if that
+/// is asked for. O(rewards + labels).
 pub(super) fn class_masses<'b>(
-    data: &Dataset,
+    objective: &dyn Objective,
     pattern_of: &[u32],
     n_patterns: usize,
-    mass: impl Fn(usize) -> u64,
+    support: Option<&dyn Fn(usize) -> u64>,
     ticker: &mut Ticker<'b>,
 ) -> Result<ClassMasses<'b>, Stop> {
-    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-    let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
-    let (of_pattern, of_row) = (2 * size_of::<usize>() as u64, size_of::<(u32, u64)>() as u64);
-    let kept = of_pattern * (n_patterns as u64 + 1) + of_row * pattern_of.len() as u64;
-    let mut charged = ticker.budget().reserve(kept)?;
+    let n_classes = objective.n_labels();
+    let of_pattern = 2 * size_of::<usize>() as u64;
+    let of_entry = (size_of::<(u32, u64)>() + if support.is_some() { size_of::<u64>() } else { 0 }) as u64;
+    let kept = |n_entries: usize| of_pattern * (n_patterns as u64 + 1) + of_entry * n_entries as u64;
+    let mut charged = ticker.budget().reserve(kept(pattern_of.len()))?;
     let passing =
         ticker.budget().reserve(4 * pattern_of.len() as u64 + size_of::<usize>() as u64 * n_classes as u64)?;
     // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
@@ -56,6 +67,8 @@ pub(super) fn class_masses<'b>(
     }
     ticker.tick(2 * pattern_of.len())?;
     let (mut starts, mut entries) = (Vec::with_capacity(n_patterns + 1), Vec::with_capacity(by_pattern.len()));
+    let mut supports = Vec::new();
+    let mut rewards = Rewards::new();
     // One more than the entry of each class, if that is one of the pattern at hand.
     let mut entry_of = vec![0usize; n_classes];
     let mut first = 0;
@@ -63,22 +76,36 @@ pub(super) fn class_masses<'b>(
         let start = entries.len();
         starts.push(start);
         for rows in by_pattern[first..end].chunks(1 << 12) {
+            let before = entries.len();
             for &row in rows {
-                let (class, mass) = (classes[row as usize], mass(row as usize));
-                let entry = &mut entry_of[class as usize];
-                if *entry <= start {
-                    entries.push((class, 0));
-                    *entry = entries.len();
+                objective.rewards(row as usize, &mut rewards);
+                let counts_as = rewards.first().map_or(0, |&(label, _)| label);
+                if rewards.is_empty() && support.is_some() {
+                    rewards.push((counts_as, 0));
                 }
-                entries[*entry - 1].1 += mass;
+                for &(class, mass) in &rewards {
+                    let entry = &mut entry_of[class as usize];
+                    if *entry <= start {
+                        entries.push((class, 0));
+                        *entry = entries.len();
+                    }
+                    entries[*entry - 1].1 += mass;
+                }
+                if let Some(support) = support {
+                    supports.resize(entries.len(), 0);
+                    supports[entry_of[counts_as as usize] - 1] += support(row as usize);
+                }
             }
-            ticker.tick(8 * rows.len())?;
+            ticker.tick(8 * (rows.len() + entries.len() - before))?;
+            // Rows have one reward where errors are counted; where they have more, room grows by doubling.
+            charged.resize(kept(entries.capacity()))?;
         }
         first = end;
     }
     starts.push(entries.len());
     drop((ends, by_pattern, entry_of, passing));
     entries.shrink_to_fit();
-    charged.resize(size_of::<usize>() as u64 * (n_patterns as u64 + 1) + of_row * entries.len() as u64)?;
-    Ok(ClassMasses { starts, entries, _charged: charged })
+    supports.shrink_to_fit();
+    charged.resize(size_of::<usize>() as u64 * (n_patterns as u64 + 1) + of_entry * entries.len() as u64)?;
+    Ok(ClassMasses { starts, entries, supports, _charged: charged })
 }

@@ -34,8 +34,8 @@ mod rebuild;
 mod start;
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
 
 pub use anytime::{Board, Progress};
 pub use cache::CacheKind;
@@ -45,13 +45,15 @@ pub use dense::{Counting, Order};
 
 use crate::budget::{Budget, Limits, Status, Stop, Ticker};
 use crate::constraint::{Constraints, check_min_leaf_mass};
-use crate::data::{Binarizer, BinaryTable, Dataset, Target, Thresholds};
+use crate::data::{Binarizer, BinaryTable, Dataset, Labels, Schema, Target, Thresholds};
 use crate::error::{Error, Result};
-use crate::objective::{Objective, Units};
+use crate::greedy::{ClassWeight, check_class_weight};
+use crate::objective::{LabelCosts, Loss, Objective, Units};
 use crate::threads;
 use crate::tree::{Tree, Unseen};
 use anytime::{Anytime, Incumbent, RootWatch};
 use fallback::Fallback;
+use masses::{ClassMasses, class_masses};
 use offered::Offered;
 pub use offered::OfferedTests;
 use pairs::PairCounts;
@@ -71,7 +73,11 @@ pub struct Params {
     /// The least mass in a branch of a split: weights counted, not cases. 0: no limit; else `min_leaf` is 1.
     pub min_leaf_mass: f64,
     /// What is minimised.
-    pub objective: Objective,
+    pub objective: Loss,
+    /// How much cases of each class matter.
+    pub class_weight: ClassWeight,
+    /// What a leaf costs, per unit of mass, whose label says "don't know"; `None`: no leaf says so.
+    pub abstain: Option<f64>,
     /// What an internal node costs, in units of the objective.
     pub node_penalty: f64,
     /// Which of the trees of least cost.
@@ -99,7 +105,9 @@ impl Default for Params {
             max_nodes: None,
             min_leaf: 1,
             min_leaf_mass: 0.0,
-            objective: Objective::Errors,
+            objective: Loss::Errors,
+            class_weight: ClassWeight::Equal,
+            abstain: None,
             node_penalty: 0.0,
             rank: Rank::default(),
             binarizer: Binarizer::default(),
@@ -217,6 +225,14 @@ impl Params {
                 got: self.node_penalty.to_string(),
             });
         }
+        if let Some(price) = self.abstain.filter(|price| !price.is_finite()) {
+            return Err(Error::InvalidParameter {
+                name: "abstain",
+                expected: "a finite cost, or None for no such label".into(),
+                got: price.to_string(),
+            });
+        }
+        check_class_weight(&self.class_weight)?;
         if let Some(n) = self.discrepancies.filter(|&n| n > 100) {
             return Err(Error::InvalidParameter {
                 name: "discrepancies",
@@ -271,7 +287,7 @@ const PARALLEL_CELLS: usize = 1 << 19;
 pub struct Outcome {
     /// The best tree.
     pub tree: Tree,
-    /// Its cost: the mass of cases it gets wrong, and its penalty.
+    /// Its cost: what the labels of its leaves cost, such as the mass of cases it gets wrong, and its penalty.
     pub objective: f64,
     /// No tree costs less.
     pub lower_bound: f64,
@@ -297,100 +313,154 @@ pub struct Outcome {
 /// O(cases x ones^2); bounds and the cache leave a small part of it. Sources: see the module.
 ///
 /// # Errors
-/// If the target has no classes, no row is present, or a nominal column has too many levels for subset tests.
+/// If the target has no classes and cases have no costs, costs do not fit the classes, no row is present, or a nominal
+/// column has too many levels for subset tests.
 pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) -> Result<Outcome> {
+    let Params { objective: ref loss, ref class_weight, abstain, node_penalty, .. } = params.params;
     let needs = |got| Error::WrongTarget { search: "OptimalTreeSearch", needs: "classes", got };
     match data.target() {
         Target::Classes(_) => {}
+        Target::None if *loss == Loss::PerCase && *class_weight == ClassWeight::Equal => {}
         Target::Numbers(_) => {
             return Err(needs("numbers (cast that column to strings or whole numbers to read it as labels)"));
         }
         Target::None => return Err(needs("absent (name it when you make the dataset)")),
     }
-    let units = Units::new(data, params.params.node_penalty)?;
-    let threads = threads::resolve(params.params.threads);
-    let mut stats = BTreeMap::new();
-    let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
-    let constraints = params.constraints.with_mass(params.params.min_leaf_mass, &units);
-    let run = Run { data, units: &units, params, constraints, budget, board, threads };
-    let early = Fallback::early(&run);
-    let offered = threads::with_pool(pool, |threads| Offered::new(data, &params.params, budget, threads > 1))?;
-    // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
-    let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
-    let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
-    if let Some(greedy) = &early {
-        board.publish(budget.seconds(), units.value(greedy.cost), 0.0);
+    data.cases()?;
+    let costs = LabelCosts::new(data, loss, class_weight, abstain, node_penalty)?;
+    let of_labels = Labelled { data: costs.data(), units: costs.units(), schema: costs.schema(), objective: &costs };
+    let outcome = of_labels.search(params, budget, board)?;
+    Ok(Outcome { tree: costs.priced(outcome.tree, loss, abstain)?, ..outcome })
+}
+
+/// The same for an objective of one's own, whose labels are the classes of the data or fewer. `objective`, `class_weight`,
+/// `abstain` and `node_penalty` of the parameters are not looked at.
+///
+/// # Errors
+/// As [`search`].
+pub fn search_objective(
+    data: &Dataset,
+    objective: &dyn Objective,
+    params: &Checked,
+    budget: &Budget,
+    board: &Board,
+) -> Result<Outcome> {
+    let n_classes = data.schema().labels().map_or(0, Labels::len);
+    if objective.n_labels() > n_classes {
+        return Err(Error::InvalidParameter {
+            name: "objective",
+            expected: format!("one of at most {n_classes} labels, as many as there are classes"),
+            got: format!("one of {}", objective.n_labels()),
+        });
     }
-    let (offered, found) = match offered {
-        Err(stop) => (None, Err(stop)),
-        Ok(mut offered) => {
-            let found = match &mut offered {
-                Offered::Tests(table) => run.search_tests(table, &mut stats),
-                Offered::Thresholds(table) => continuous::search(&run, table, &mut stats),
-            };
-            (Some(offered), found)
+    data.cases()?;
+    let units = Units::new(data, 0.0)?;
+    Labelled { data, units: &units, schema: data.schema(), objective }.search(params, budget, board)
+}
+
+/// A table with what labels cost in it.
+#[derive(Clone, Copy)]
+struct Labelled<'a> {
+    data: &'a Dataset,
+    /// Masses of cases, for support and for what leaves show.
+    units: &'a Units,
+    /// The schema of trees, whose classes are the labels.
+    schema: &'a Arc<Schema>,
+    objective: &'a dyn Objective,
+}
+
+impl Labelled<'_> {
+    fn search(&self, params: &Checked, budget: &Budget, board: &Board) -> Result<Outcome> {
+        let &Labelled { data, units, objective, .. } = self;
+        let scale = objective.scale();
+        board.begin(scale.value(0));
+        let threads = threads::resolve(params.params.threads);
+        let mut stats = BTreeMap::new();
+        let pool = if data.n_rows() * data.columns().len() > PARALLEL_CELLS { threads } else { 1 };
+        let constraints = params.constraints.with_mass(params.params.min_leaf_mass, units);
+        let run = Run { data, units, schema: self.schema, objective, params, constraints, budget, board, threads };
+        let early = Fallback::early(&run);
+        let n_labels = objective.n_labels();
+        let offered =
+            threads::with_pool(pool, |threads| Offered::new(data, n_labels, &params.params, budget, threads > 1))?;
+        // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
+        let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
+        let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
+        if let Some(greedy) = &early {
+            board.publish(budget.seconds(), scale.value(greedy.cost), scale.value(0));
         }
-    };
-    let (incumbent, stop) = match found {
-        Ok((incumbent, stop)) => (incumbent, stop),
-        // Not even the problem could be set up: a leaf is what there is.
-        Err(stop) => {
-            let cost = grow::leaf_cost(data, &units);
-            (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
-        }
-    };
-    let greedy = early.or_else(|| stop.and_then(|_| Fallback::late(&run)));
-    // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
-    let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
-        Some(Fallback { shape, tests, cost }) => {
-            let test_of = |test: u32| tests[test as usize].clone();
-            let pattern_of = Fallback::pattern_of(data);
-            (grow::grow(data, &pattern_of, test_of, &units, &params.params, &shape)?, cost, false)
-        }
-        None => {
-            let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
-            let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
-            let tree = grow::grow(data, pattern_of, test_of, &units, &params.params, &incumbent.shape)?;
-            (tree, incumbent.cost, stop.is_none())
-        }
-    };
-    let (tree, cost) = match is_simple {
-        true => (tree, cost),
-        false => {
-            let simplified = tree.simplified();
-            let saved = (tree.n_nodes() - simplified.n_nodes()) as u64;
-            (simplified, cost - saved * units.node_penalty)
-        }
-    };
-    let bound = incumbent.bound.min(cost);
-    let (objective, lower_bound) = (units.value(cost), units.value(bound));
-    board.publish(budget.seconds(), objective, lower_bound);
-    let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
-    stats.insert("nodes", budget.nodes());
-    Ok(Outcome {
-        tree,
-        objective,
-        lower_bound,
-        status: stop.map_or(Status::Optimal, Status::from),
-        exact_thresholds,
-        tests,
-        resolution: units.resolution,
-        seconds: budget.seconds(),
-        trace: board.trace(),
-        stats,
-    })
+        let (offered, found) = match offered {
+            Err(stop) => (None, Err(stop)),
+            Ok(mut offered) => {
+                let found = match &mut offered {
+                    Offered::Tests(table) => run.search_tests(table, &mut stats),
+                    Offered::Thresholds(table) => continuous::search(&run, table, &mut stats),
+                };
+                (Some(offered), found)
+            }
+        };
+        let (incumbent, stop) = match found {
+            Ok((incumbent, stop)) => (incumbent, stop),
+            // Not even the problem could be set up: a leaf is what there is.
+            Err(stop) => {
+                let cost = grow::leaf_cost(&run);
+                (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
+            }
+        };
+        let greedy = early.or_else(|| stop.and_then(|_| Fallback::late(&run)));
+        // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
+        let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
+            Some(Fallback { shape, tests, cost }) => {
+                let test_of = |test: u32| tests[test as usize].clone();
+                let pattern_of = Fallback::pattern_of(data);
+                (grow::grow(&run, &pattern_of, test_of, &shape)?, cost, false)
+            }
+            None => {
+                let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
+                let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
+                let tree = grow::grow(&run, pattern_of, test_of, &incumbent.shape)?;
+                (tree, incumbent.cost, stop.is_none())
+            }
+        };
+        let (tree, cost) = match is_simple {
+            true => (tree, cost),
+            false => {
+                let simplified = tree.simplified();
+                let saved = (tree.n_nodes() - simplified.n_nodes()) as u64;
+                (simplified, cost - saved * scale.node_penalty)
+            }
+        };
+        let bound = incumbent.bound.min(cost);
+        let (objective, lower_bound) = (scale.value(cost), scale.value(bound));
+        board.publish(budget.seconds(), objective, lower_bound);
+        let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
+        stats.insert("nodes", budget.nodes());
+        Ok(Outcome {
+            tree,
+            objective,
+            lower_bound,
+            status: stop.map_or(Status::Optimal, Status::from),
+            exact_thresholds,
+            tests,
+            resolution: scale.resolution,
+            seconds: budget.seconds(),
+            trace: board.trace(),
+            stats,
+        })
+    }
 }
 
 /// Has parts of the dense search measured at the root of a table of fewer than 2^15 cases: for benches. Returns the limit
 /// that ended it early, if one did.
 #[doc(hidden)]
 pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Result<Option<Stop>> {
-    let units = Units::new(data, params.params.node_penalty)?;
+    let costs = LabelCosts::new(data, &Loss::Errors, &ClassWeight::Equal, None, params.params.node_penalty)?;
     let budget = params.budget();
     let table = BinaryTable::new(data, &params.params.binarizer, &budget, false)?;
     let measure_table = |mut table: BinaryTable| {
         let ticker = &mut Ticker::new(&budget);
-        let problem: Problem<u32> = Problem::new(data, &mut table, &units, &params.constraints, ticker)?;
+        let masses = class_masses(&costs, &table.pattern_of, table.n_patterns, None, ticker)?;
+        let problem: Problem<u32> = Problem::new(&mut table, &costs, &masses, &params.constraints, ticker)?;
         dense::parts::measure::<u32, u16>(&problem, &budget, params.params.switches.dense(true), measure)
     };
     Ok(table.and_then(measure_table).err())
@@ -399,6 +469,8 @@ pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Resu
 struct Run<'a> {
     data: &'a Dataset,
     units: &'a Units,
+    schema: &'a Arc<Schema>,
+    objective: &'a dyn Objective,
     params: &'a Checked,
     constraints: Constraints,
     budget: &'a Budget,
@@ -406,14 +478,27 @@ struct Run<'a> {
     threads: usize,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
+    /// The rewards of each pattern, and the support of its rows where that matters.
+    fn class_masses(
+        &self,
+        pattern_of: &[u32],
+        n_patterns: usize,
+        ticker: &mut Ticker<'a>,
+    ) -> std::result::Result<ClassMasses<'a>, Stop> {
+        let support = |row: usize| self.constraints.support(self.data, self.units, row);
+        let support = (self.constraints.min_leaf > 1).then_some(&support as &dyn Fn(usize) -> u64);
+        class_masses(self.objective, pattern_of, n_patterns, support, ticker)
+    }
+
     /// The search over 0/1 tests.
     fn search_tests(
         &self,
         table: &mut BinaryTable,
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> std::result::Result<(Incumbent, Option<Stop>), Stop> {
-        let widest = self.units.total.max((0..self.data.n_rows()).map(|row| self.data.count(row)).sum());
+        let n_cases: u64 = (0..self.data.n_rows()).map(|row| self.data.count(row)).sum();
+        let widest = self.objective.total().max(self.units.total).max(n_cases);
         // Four times the total: the depth-two solver adds up four cells and penalties.
         match widest < u64::from(u32::MAX) / 4 {
             true => self.search::<u32>(table, stats),
@@ -431,8 +516,10 @@ impl Run<'_> {
         let switches = &self.params.params.switches;
         let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
         let mut ticker = Ticker::new(self.budget);
-        let _problem = self.budget.reserve(Problem::<M>::bytes(self.data, table, constraints.min_leaf))?;
-        let problem: Problem<M> = Problem::new(self.data, table, self.units, constraints, &mut ticker)?;
+        let masses = self.class_masses(&table.pattern_of, table.n_patterns, &mut ticker)?;
+        let _problem = self.budget.reserve(Problem::<M>::bytes(masses.n_entries(), table, constraints.min_leaf))?;
+        let problem: Problem<M> = Problem::new(table, self.objective, &masses, constraints, &mut ticker)?;
+        drop(masses);
         // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads, of which each has
         // cases, counts of single tests and bounds, and then pairs.
         let (available, scratches) =
@@ -461,7 +548,7 @@ impl Run<'_> {
         let root = problem.root();
         let leaf = problem.leaf(&problem.totals(&root));
         let floor = bounds::equivalent_points(&problem, &root);
-        let anytime = Anytime::new(leaf, floor, self.units, self.board, self.budget);
+        let anytime = Anytime::new(leaf, floor, self.objective, self.board, self.budget);
         if let Some(most) = self.params.params.discrepancies
             && let Err(stop) = search.offer_limited(&root, (depth, nodes), most, &anytime)
         {
@@ -503,7 +590,7 @@ impl Run<'_> {
         if switches.plain || limits.0 < 3 || problem.n_tests == 0 {
             return None;
         }
-        let most = self.units.total.max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
+        let most = self.objective.total().max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
         // Half the range, for differences.
         let lane = if most < 1 << 15 {
             2

@@ -110,12 +110,12 @@ pub(super) enum Offered {
 impl Offered {
     pub(super) fn new(
         data: &Dataset,
+        n_classes: usize,
         params: &Params,
         budget: &Budget,
         parallel: bool,
     ) -> Result<std::result::Result<Self, Stop>> {
         let binarizer = &params.binarizer;
-        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
         if params.engine == Engine::Continuous && n_classes > Size::MOST_CLASSES {
             return Err(Error::InvalidParameter {
                 name: "engine",

@@ -2,12 +2,12 @@
 
 use std::ops::{AddAssign, Range, Sub};
 
-use super::masses::class_masses;
+use super::masses::ClassMasses;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::Constraints;
-use crate::data::{BinaryTable, Dataset};
-use crate::objective::{self, Units};
+use crate::data::BinaryTable;
+use crate::objective::{self, Objective};
 use crate::tree::Test;
 
 /// An unsigned integer wide enough for the total mass: u32 where it fits, for half the memory traffic, else u64.
@@ -88,23 +88,23 @@ pub(super) struct Cases {
 
 impl<M: Mass> Problem<M> {
     /// Bytes of a problem besides the bits of its table.
-    pub(super) fn bytes(data: &Dataset, table: &BinaryTable, min_leaf: u64) -> u64 {
-        let (rows, patterns) = (data.n_rows() as u64, table.n_patterns as u64);
-        // Each row is an entry at most, and each pattern one more where cases are counted; lines for a while, and rows.
+    pub(super) fn bytes(n_rewards: usize, table: &BinaryTable, min_leaf: u64) -> u64 {
+        let (rows, patterns) = (n_rewards as u64, table.n_patterns as u64);
+        // Each reward is an entry at most, and each pattern one more where cases are counted; lines for a while, and rows.
         let entries = rows + if min_leaf > 1 { patterns } else { 0 };
         entries * size_of::<(u32, M)>() as u64 + patterns * (16 + 8 + 4) + 64 * table.tests.len() as u64
     }
 
     /// Takes the bits out of `table`. Complexity: O(patterns x tests / 64 + tests passed).
     pub(super) fn new(
-        data: &Dataset,
         table: &mut BinaryTable,
-        units: &Units,
+        objective: &dyn Objective,
+        masses: &ClassMasses,
         constraints: &Constraints,
         ticker: &mut Ticker,
     ) -> Result<Self, Stop> {
         let (n_tests, n_rows, words) = (table.tests.len(), table.n_patterns, table.words);
-        let n_classes = data.schema().labels().map_or(0, |labels| labels.len());
+        let n_classes = objective.n_labels();
         let min_leaf = constraints.min_leaf;
         let channels = n_classes + usize::from(min_leaf > 1);
         let mut passes = vec![0u32; n_tests];
@@ -138,7 +138,7 @@ impl<M: Mass> Problem<M> {
             n_rows,
             channels,
             min_leaf,
-            node_penalty: units.node_penalty,
+            node_penalty: objective.scale().node_penalty,
             words,
             bits: std::mem::take(&mut table.bits),
             flipped,
@@ -152,21 +152,13 @@ impl<M: Mass> Problem<M> {
             row_bits.iter_mut().zip(&flips).for_each(|(bits, flip)| *bits ^= flip);
             ticker.tick(words)?;
         }
-        let masses = class_masses(data, &table.pattern_of, n_rows, |row| units.mass(data, row), ticker)?;
-        let cases = match min_leaf {
-            0 | 1 => None,
-            _ => {
-                let support = |row| constraints.support(data, units, row);
-                Some(class_masses(data, &table.pattern_of, n_rows, support, ticker)?)
-            }
-        };
         problem.mass_starts.reserve_exact(n_rows);
-        problem.masses.reserve_exact(masses.n_entries() + if cases.is_some() { n_rows } else { 0 });
+        problem.masses.reserve_exact(masses.n_entries() + if min_leaf > 1 { n_rows } else { 0 });
         for row in 0..n_rows {
             problem.masses.extend(masses.of(row).iter().map(|&(class, mass)| (class, M::of(mass))));
-            if let Some(cases) = &cases {
-                let count = cases.of(row).iter().map(|&(_, count)| count).sum();
-                problem.masses.push((n_classes as u32, M::of(count)));
+            if min_leaf > 1 {
+                let support = masses.supports_of(row).iter().sum();
+                problem.masses.push((n_classes as u32, M::of(support)));
             }
             problem.mass_starts.push(problem.masses.len());
             ticker.tick(4 + 2 * masses.of(row).len())?;

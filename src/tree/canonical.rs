@@ -143,6 +143,11 @@ impl Bytes {
                 self.byte(5);
                 self.list(v, |b, x| b.byte(u8::from(*x)));
             }
+            Labels::WithExtra { classes, extra } => {
+                self.byte(6);
+                self.labels(classes);
+                self.list(extra, |b, x| b.text(x));
+            }
         }
     }
 

@@ -2,8 +2,8 @@
 //!
 //! One JSON object: `format`, `version`, `library` (who wrote it; not read), `schema`, `policies`, `nodes`. Nodes refer
 //! to each other, to features, levels and classes by position, from 0, and stand in preorder; from version 2 on `costs`
-//! may stand before them, a row for each class; `rows`, the number of training rows that came to each node, may stand
-//! there too:
+//! may stand before them, a row for each class; `rows`, the number of training rows that came to each node, and
+//! `label_costs`, what each label would have cost in these, may stand there too:
 //! ```json
 //! {"test":{"at_most":{"feature":2,"threshold":{"float":2.45}}},"children":[1,2],"masses":[50,100],"default":1}
 //! {"label":0,"masses":[50,0,0]}
@@ -17,7 +17,8 @@
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
 //! reader refuses the tag; a change of meaning raises it. Version 2: `costs`; trees without them are still written as
-//! version 1. `rows` came later and keeps the version: it tells nothing that predicts, and older readers pass over it.
+//! version 1. `rows` and `label_costs` came later and keep the version: they tell nothing that predicts, and older readers
+//! pass over them. The tag `with_extra` of class labels came with `label_costs`.
 
 use std::sync::Arc;
 
@@ -49,6 +50,8 @@ struct Body {
     costs: Option<Vec<Vec<f64>>>,
     #[serde(default)]
     rows: Option<Vec<u64>>,
+    #[serde(default)]
+    label_costs: Option<Vec<Vec<f64>>>,
     nodes: Vec<Checked>,
 }
 
@@ -216,12 +219,15 @@ impl Tree {
     pub fn to_json(&self) -> String {
         let nodes: Vec<String> = self.nodes.iter().map(|node| json(&Written::from(node))).collect();
         let n_classes = self.schema.labels().map_or(0, Labels::len);
-        let by_class = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
-        let costs = self.costs.as_ref().map_or(String::new(), |costs| format!("\"costs\":{},\n", by_class(costs)));
+        let by_class = |name: &str, costs: &Option<Box<[f64]>>| {
+            let by_class = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
+            costs.as_ref().map_or(String::new(), |costs| format!("\"{name}\":{},\n", by_class(costs)))
+        };
+        let (costs, label_costs) = (by_class("costs", &self.costs), by_class("label_costs", &self.label_costs));
         let rows = self.rows.as_ref().map_or(String::new(), |rows| format!("\"rows\":{},\n", json(rows)));
         let version = if self.costs.is_some() { WITH_COSTS } else { PLAIN };
         format!(
-            "{{\"format\":{},\"version\":{version},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n{costs}{rows}\"nodes\":[\n{}\n]}}\n",
+            "{{\"format\":{},\"version\":{version},\"library\":{},\n\"schema\":{},\n\"policies\":{},\n{costs}{rows}{label_costs}\"nodes\":[\n{}\n]}}\n",
             json(FORMAT),
             json(env!("CARGO_PKG_VERSION")),
             json(&*self.schema),
@@ -255,6 +261,9 @@ impl Tree {
         let mut tree = Tree::new(Arc::new(schema), body.policies, nodes)?;
         if let Some(rows) = body.rows {
             tree = tree.with_rows(rows)?;
+        }
+        if let Some(costs) = body.label_costs {
+            tree = tree.with_label_costs(costs.into_iter().flatten().collect())?;
         }
         match body.costs.filter(|_| header.version == WITH_COSTS) {
             Some(costs) => tree.with_costs(&costs),
@@ -431,7 +440,7 @@ city is any other
         assert!(plain.to_json().contains("\"version\":1") && !plain.to_json().contains("costs"));
         for wrong in ["[[0.0,1.0],[3.0,0.0]]", "[[0.0,1.0,-2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", "[]"] {
             let text = text.replace("[[0.0,1.0,2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", wrong);
-            assert_eq!(problem(&text), "its costs are not 3 rows of 3 finite numbers, none negative");
+            assert_eq!(problem(&text), "its costs are not 3 rows of 3 finite numbers");
         }
     }
 

@@ -140,6 +140,8 @@ pub struct Tree {
     nodes: Vec<Node>,
     /// How many rows came to each node in training, if known.
     rows: Option<Box<[u64]>>,
+    /// What each label would have cost in the training cases of each node, node after node, if cases had costs of their own.
+    label_costs: Option<Box<[f64]>>,
     /// For predictions; made when first asked for.
     steps: OnceLock<Arc<Steps>>,
     /// Made when first asked for.
@@ -157,20 +159,28 @@ impl Tree {
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
         nodes.iter_mut().for_each(Node::drop_negative_zeros);
         validate::check(&schema, &nodes)?;
-        Ok(Tree { schema, policies, costs: None, nodes, rows: None, steps: OnceLock::new(), places: OnceLock::new() })
+        Ok(Tree {
+            schema,
+            policies,
+            costs: None,
+            nodes,
+            rows: None,
+            label_costs: None,
+            steps: OnceLock::new(),
+            places: OnceLock::new(),
+        })
     }
 
     /// The same tree where errors cost `costs[i][j]` for a case of class i taken for class j: a row that ends in several
     /// leaves gets the class of least expected cost, not the most probable one, and so does a split ([`Place::leaf`]). Leaves
     /// keep their labels.
     ///
-    /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a cost, finite and not negative, for each pair of
-    /// classes.
+    /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a finite cost for each pair of classes.
     pub fn with_costs(self, costs: &[Vec<f64>]) -> Result<Self> {
         let n_classes = self.schema.labels().map_or(0, |labels| labels.len());
-        let is_cost = |cost: &f64| cost.is_finite() && *cost >= 0.0;
+        let is_cost = |cost: &f64| cost.is_finite();
         if costs.len() != n_classes || costs.iter().any(|row| row.len() != n_classes || !row.iter().all(is_cost)) {
-            let problem = format!("its costs are not {n_classes} rows of {n_classes} finite numbers, none negative");
+            let problem = format!("its costs are not {n_classes} rows of {n_classes} finite numbers");
             return Err(crate::Error::BadTree { problem });
         }
         let costs = Some(costs.iter().flatten().map(|cost| cost + 0.0).collect());

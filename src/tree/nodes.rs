@@ -1,6 +1,9 @@
 //! What is known of every node: where it stands, which training cases came to it, what it would predict as a leaf; and
 //! how much each feature did for that.
 
+use std::sync::OnceLock;
+
+use super::predict::cheapest;
 use super::words::leaf_words;
 use super::{Condition, Leaf, Node, Split, Tree, test_words};
 use crate::error::{Error, Result};
@@ -15,7 +18,7 @@ pub struct Place {
     /// Of a split: the branch whose condition says "or missing", if one does.
     pub way: Option<u32>,
     /// The leaf that would stand here: of a leaf, itself. Its masses are those of the leaves below; its class is the one of
-    /// greatest mass or, with costs, of least expected cost, ties to the first; its number their mean by mass. Empty, with
+    /// greatest mass or, with costs, of least cost, ties to the first; its number their mean by mass. Empty, with
     /// the class of its first leaf, where no mass came.
     pub leaf: Leaf,
 }
@@ -50,6 +53,27 @@ impl Tree {
         Ok(Tree { rows: Some(rows.into()), ..self })
     }
 
+    /// The same tree with what each label would have cost in the training cases of each node, node after node: for objectives
+    /// where cases have costs of their own.
+    ///
+    /// Errors: [`Error::BadTree`] unless there is a finite number for each node and label.
+    pub fn with_label_costs(self, costs: Vec<f64>) -> Result<Self> {
+        let n_labels = self.schema.labels().map_or(0, |labels| labels.len());
+        if costs.len() != self.nodes.len() * n_labels || !costs.iter().all(|cost| cost.is_finite()) {
+            let n_nodes = self.nodes.len();
+            let problem = format!("its costs of labels are not {n_labels} finite numbers for each of {n_nodes} nodes");
+            return Err(Error::BadTree { problem });
+        }
+        Ok(Tree { label_costs: Some(costs.into()), places: OnceLock::new(), ..self })
+    }
+
+    /// What each label would have cost in the training cases of a node, if cases had costs of their own. Panics if there is
+    /// no such node.
+    pub fn label_costs(&self, node: usize) -> Option<&[f64]> {
+        let n_labels = self.schema.labels().map_or(0, |labels| labels.len());
+        self.label_costs.as_ref().map(|costs| &costs[node * n_labels..(node + 1) * n_labels])
+    }
+
     /// How many rows came to each node in training, whole or in part, whatever they weighed and counted; those of weight or
     /// count 0 are left out. `None` in trees of files that do not tell.
     pub fn rows(&self) -> Option<&[u64]> {
@@ -76,14 +100,14 @@ impl Tree {
         // Children stand after their parents.
         for index in (0..places.len()).rev() {
             if let Node::Split(split) = &self.nodes[index] {
-                places[index].leaf = self.leaf_of(split, &places);
+                places[index].leaf = self.leaf_of(index, split, &places);
             }
         }
         places
     }
 
     /// The leaf in place of a split whose children are known.
-    fn leaf_of(&self, split: &Split, places: &[Place]) -> Leaf {
+    fn leaf_of(&self, index: usize, split: &Split, places: &[Place]) -> Leaf {
         let children = || split.children.iter().map(|&child| &places[child as usize].leaf);
         match &places[split.children[0] as usize].leaf {
             Leaf::Class { label, masses, .. } => {
@@ -94,7 +118,12 @@ impl Tree {
                     }
                 }
                 let empty = sums.iter().all(|&mass| mass == 0.0);
-                Leaf::Class { label: if empty { *label } else { self.best_class(&sums) }, masses: sums.into(), empty }
+                let label = match self.label_costs(index) {
+                    _ if empty => *label,
+                    Some(costs) => cheapest(costs),
+                    None => self.best_class(&sums),
+                };
+                Leaf::Class { label, masses: sums.into(), empty }
             }
             Leaf::Number { mean, .. } => {
                 let total: f64 = children().map(Leaf::mass).sum();

@@ -127,9 +127,14 @@ impl Tree {
         let Some(costs) = &self.costs else { return argmax(probabilities) };
         let n = probabilities.len();
         let expected = |class: usize| (0..n).map(|of| probabilities[of] * costs[of * n + class]).sum::<f64>();
-        let savings: Vec<f64> = (0..n).map(|class| -expected(class)).collect();
-        argmax(&savings)
+        cheapest(&(0..n).map(expected).collect::<Vec<f64>>())
     }
+}
+
+/// The label that costs least; ties: the first.
+pub(super) fn cheapest(costs: &[f64]) -> u32 {
+    let savings: Vec<f64> = costs.iter().map(|cost| -cost).collect();
+    argmax(&savings)
 }
 
 /// The position of the greatest value; ties: the first.

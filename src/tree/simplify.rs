@@ -12,6 +12,7 @@ impl Tree {
     /// Complexity: O(nodes x depth).
     pub(crate) fn simplified(&self) -> Tree {
         let (nodes, rows) = (self.nodes.clone(), self.rows.as_ref().map(|rows| rows.to_vec()));
+        debug_assert!(self.label_costs.is_none(), "trees are told what labels cost once they are simple");
         let mut joined = Joined { nodes, rows, stands_for: (0..self.nodes.len()).collect() };
         // Children stand after their parents.
         (0..self.nodes.len()).rev().for_each(|index| joined.join(index));
@@ -22,6 +23,7 @@ impl Tree {
             costs: self.costs.clone(),
             nodes,
             rows,
+            label_costs: None,
             steps: OnceLock::new(),
             places: OnceLock::new(),
         }

@@ -18,7 +18,11 @@ pub(super) fn check(schema: &Schema, nodes: &[Node]) -> Result<()> {
     if u32::try_from(nodes.len()).is_err() {
         return Err(bad(format!("it has {} nodes, the most is 2^32 - 1", nodes.len())));
     }
-    if let Some(Labels::Floats(labels)) = schema.labels()
+    let classes = schema.labels().map(|labels| match labels {
+        Labels::WithExtra { classes, .. } => classes,
+        labels => labels,
+    });
+    if let Some(Labels::Floats(labels)) = classes
         && let Some(label) = labels.iter().find(|label| !label.is_finite())
     {
         return Err(bad(format!("the class label {label} is not finite"))); // the file format cannot hold it

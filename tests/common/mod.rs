@@ -261,14 +261,12 @@ pub fn shown(cost: u64, outcome: &Outcome) -> f64 {
 pub struct Oracle {
     /// Per row: whether it passes each test.
     passes: Vec<Vec<bool>>,
-    classes: Vec<u32>,
-    n_classes: usize,
-    /// Mass per row, in units.
-    masses: Vec<u64>,
+    /// Per row: what each label costs, in units.
+    costs: Vec<Vec<i64>>,
     counts: Vec<u64>,
     n_tests: usize,
     min_leaf: u64,
-    penalty: u64,
+    penalty: i64,
 }
 
 /// A tree as the oracle sees it.
@@ -279,19 +277,28 @@ pub enum Shape {
 }
 
 impl Oracle {
+    /// An error costs the mass of its case.
     pub fn new(data: &Dataset, tests: &[Test], resolution: f64, min_leaf: u64, node_penalty: f64) -> Self {
         let Target::Classes(classes) = data.target() else { panic!("classes") };
         let masses: Vec<u64> = (0..data.n_rows()).map(|row| mass_of(data, row, resolution)).collect();
+        let labels = 0..data.schema().labels().expect("classes").len() as u32;
+        let cost = |row: usize, label: u32| if label == classes[row] { 0 } else { masses[row] as i64 };
+        let costs = (0..data.n_rows()).map(|row| labels.clone().map(|label| cost(row, label)).collect()).collect();
+        // Beyond the total mass no split pays.
+        let penalty = units(node_penalty, resolution).min(masses.iter().sum::<u64>() + 1);
+        Self::with_costs(data, tests, costs, min_leaf, penalty as i64)
+    }
+
+    /// What each label costs is said for each row.
+    pub fn with_costs(data: &Dataset, tests: &[Test], costs: Vec<Vec<i64>>, min_leaf: u64, penalty: i64) -> Self {
+        let passes = |row: usize| tests.iter().map(|test| passes(data, test, row)).collect();
         Oracle {
-            passes: (0..data.n_rows()).map(|row| tests.iter().map(|test| passes(data, test, row)).collect()).collect(),
-            classes: classes.to_vec(),
-            n_classes: data.schema().labels().expect("classes").len(),
-            // Beyond the total mass no split pays.
-            penalty: units(node_penalty, resolution).min(masses.iter().sum::<u64>() + 1),
-            masses,
+            passes: (0..data.n_rows()).map(passes).collect(),
+            costs,
             counts: (0..data.n_rows()).map(|row| data.count(row)).collect(),
             n_tests: tests.len(),
             min_leaf,
+            penalty,
         }
     }
 
@@ -299,11 +306,11 @@ impl Oracle {
         (0..self.counts.len()).filter(|&row| self.counts[row] > 0).collect()
     }
 
-    fn leaf(&self, rows: &[usize]) -> (u64, u32) {
-        let mut masses = vec![0; self.n_classes];
-        rows.iter().for_each(|&row| masses[self.classes[row] as usize] += self.masses[row]);
-        let most = *masses.iter().max().expect("a class");
-        (masses.iter().sum::<u64>() - most, masses.iter().position(|&m| m == most).expect("the greatest") as u32)
+    fn leaf(&self, rows: &[usize]) -> (i64, u32) {
+        let mut costs = vec![0; self.costs[0].len()];
+        rows.iter().for_each(|&row| costs.iter_mut().zip(&self.costs[row]).for_each(|(sum, cost)| *sum += cost));
+        let least = *costs.iter().min().expect("a label");
+        (least, costs.iter().position(|&cost| cost == least).expect("the least") as u32)
     }
 
     /// Passing and failing rows, if the test splits these rows.
@@ -315,7 +322,7 @@ impl Oracle {
     }
 
     /// The least cost of a tree of this depth with at most 0, 1, 2, ... nodes.
-    pub fn costs(&self, rows: &[usize], depth: u32) -> Vec<u64> {
+    pub fn costs(&self, rows: &[usize], depth: u32) -> Vec<i64> {
         let mut costs = vec![self.leaf(rows).0; 1 << depth];
         for (pass, fail) in (0..self.n_tests).filter_map(|test| self.split(rows, test)).filter(|_| depth > 0) {
             let (pass, fail) = (self.costs(&pass, depth - 1), self.costs(&fail, depth - 1));

@@ -1,7 +1,7 @@
 //! The search's view of the data: instances of one class and one mass, ranked and ordered by each column.
 
 use super::super::Run;
-use super::super::masses::{ClassMasses, class_masses};
+use super::super::masses::ClassMasses;
 use super::stump::{Index, part_length};
 use crate::budget::{Reserved, Stop, Ticker};
 use crate::data::RankedTable;
@@ -75,43 +75,37 @@ impl<'b, I: Index> Ground<'b, I> {
         masses_of: &ClassMasses,
         ticker: &mut Ticker<'b>,
     ) -> Result<Self, Stop> {
-        let (data, min_leaf) = (run.data, run.constraints.min_leaf);
+        let min_leaf = run.constraints.min_leaf;
         // An instance per entry of a pattern, or a quarter more; lists of them grow by doubling, and are copied.
         let most = masses_of.n_entries() as u64 * 5 / 4 + 1;
         let of_instance = (size_of::<u16>() + size_of::<i64>() + size_of::<u64>()) as u64;
         let mut charged = ticker.budget().reserve(most * of_instance)?;
         let passing = ticker.budget().reserve(most * (2 * of_instance + 3 * size_of::<usize>() as u64))?;
-        let counts_of = match min_leaf > 1 {
-            true => {
-                let support = |row| run.constraints.support(data, run.units, row);
-                Some(class_masses(data, &table.pattern_of, table.n_patterns, support, ticker)?)
-            }
-            false => None,
-        };
-        let n_labels = data.schema().labels().map_or(0, |labels| labels.len());
-        let mut code_of = vec![None; n_labels];
+        let counts_cases = min_leaf > 1;
+        let mut code_of = vec![None; run.objective.n_labels()];
         (0..table.n_patterns).flat_map(|pattern| masses_of.of(pattern)).for_each(|&(class, _)| {
             code_of[class as usize] = Some(0);
         });
-        let n_classes = code_of.iter().flatten().count();
+        // Where no label saves anything they are all alike.
+        let n_classes = code_of.iter().flatten().count().max(1);
         debug_assert!(n_classes <= usize::from(u16::MAX), "the choice of the engine saw to that");
         code_of.iter_mut().flatten().zip(0..).for_each(|(code, place)| *code = place);
         let (mut patterns, mut classes, mut masses, mut cases) = (vec![], vec![], vec![], vec![]);
         let mut constant = 0;
         for pattern in 0..table.n_patterns {
             let all = masses_of.of(pattern);
-            let least = match counts_of.is_some() || all.len() < n_classes {
+            let least = match counts_cases || all.len() < n_classes {
                 true => 0,
                 false => all.iter().map(|&(_, mass)| mass).min().unwrap_or(0),
             };
             constant += least * (n_classes as u64 - 1);
             let before = patterns.len();
             for (place, &(class, mass)) in all.iter().enumerate() {
-                if mass > least || counts_of.is_some() {
+                if mass > least || counts_cases {
                     patterns.push(pattern);
                     classes.push(code_of[class as usize].unwrap_or(0u16));
                     masses.push((mass - least) as i64);
-                    cases.extend(counts_of.as_ref().map(|counts| counts.of(pattern)[place].1));
+                    cases.extend(masses_of.supports_of(pattern).get(place));
                 }
             }
             if patterns.len() == before {
@@ -185,7 +179,7 @@ impl<'b, I: Index> Ground<'b, I> {
             mixed: Vec::new(),
             per_column: 1,
             min_leaf,
-            penalty: run.units.node_penalty as i64,
+            penalty: run.objective.scale().node_penalty as i64,
             constant,
             charged,
         })

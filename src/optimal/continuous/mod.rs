@@ -29,7 +29,7 @@ mod stump;
 use std::collections::BTreeMap;
 
 use super::anytime::{Anytime, Incumbent};
-use super::masses::{ClassMasses, class_masses};
+use super::masses::ClassMasses;
 use super::{Rank, Run};
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
@@ -49,8 +49,7 @@ pub(super) fn search(
     stats: &mut BTreeMap<&'static str, u64>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let mut ticker = Ticker::new(run.budget);
-    let mass = |row| run.units.mass(run.data, row);
-    let masses = class_masses(run.data, &table.pattern_of, table.n_patterns, mass, &mut ticker)?;
+    let masses = run.class_masses(&table.pattern_of, table.n_patterns, &mut ticker)?;
     // As units they may be a quarter more.
     let n = masses.n_entries();
     match n + n / 4 < u16::MOST {
@@ -82,7 +81,8 @@ fn with_index<'b, I: Index>(
         let mut workers: Vec<Search<I>> =
             (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, room)).collect();
         let leaf = workers[0].nodes.at(0).leaf();
-        let anytime = Anytime::new(leaf as u64 + ground.constant, ground.constant, run.units, run.board, run.budget);
+        let anytime =
+            Anytime::new(leaf as u64 + ground.constant, ground.constant, run.objective, run.board, run.budget);
         let whole = Whole { anytime: &anytime, limits, rank: run.params.params.rank };
         let stop = whole.search(&ground, &mut workers).err();
         stats.insert("patterns", table.n_patterns as u64);

@@ -1,22 +1,14 @@
-//! What an exact search minimises, in integers, so that costs compare exactly on every platform.
+//! Masses of cases as integers, so that sums of them compare exactly on every platform.
 //!
-//! The cost of a tree is the mass of the cases it gets wrong plus a penalty per internal node. Real weights and
-//! penalties become integers in [`Units`]: multiples of a common unit (`scale`). Optimal refers to those integers; where
-//! every weight is a multiple of the unit, as integers, numbers of few digits and proportional ones are, nothing is lost.
-//! Where there is no such unit the finest one is taken under which the total stays in range, and what it would change by
-//! more than a small part of itself is refused.
+//! Real weights and penalties become integers in [`Units`]: multiples of a common unit (`scale`). Optimal refers to those
+//! integers; where every weight is a multiple of the unit, as integers, numbers of few digits and proportional ones are,
+//! nothing is lost. Where there is no such unit the finest one is taken under which the total stays in range, and what it
+//! would change by more than a small part of itself is refused.
 
+use super::CostScale;
 use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::scale::Scale;
-
-/// What is minimised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Objective {
-    /// The mass of misclassified cases.
-    #[default]
-    Errors,
-}
 
 /// Integer masses of cases, and what one unit is worth.
 #[derive(Debug, Clone, PartialEq)]
@@ -59,7 +51,7 @@ impl ClassScale {
 }
 
 /// Masses and penalties stay below 2^62 units, so that a handful of them add up in a u64.
-const MOST_UNITS: f64 = (1u64 << 62) as f64;
+pub(super) const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
 /// By what part of itself a weight or a penalty may be rounded, where searches have the whole range for masses.
 pub(crate) const FINE: f64 = 1.0 / (1u64 << 24) as f64;
@@ -169,15 +161,29 @@ impl Units {
 
     /// Of units of which some are parts.
     pub(crate) fn value_of(&self, cost: f64) -> f64 {
-        let (numerator, denominator) = self.unit;
-        // The product may be out of range; brought near one and back by a power of two, which loses nothing.
-        let near = match numerator {
-            x if x >= 1e200 => 2f64.powi(700),
-            x if x < 1e-100 => 2f64.powi(-700),
-            _ => 1.0,
-        };
-        cost * (numerator / near) / denominator * near
+        value_of(self.unit, cost)
     }
+
+    /// How costs in these units become the costs that users see, where errors cost their mass.
+    pub fn cost_scale(&self) -> CostScale {
+        CostScale::new(self.unit, self.node_penalty)
+    }
+
+    /// The value of one unit, as a ratio.
+    pub(super) fn unit(&self) -> (f64, f64) {
+        self.unit
+    }
+}
+
+/// A number of units that are each worth `numerator / denominator`.
+pub(super) fn value_of((numerator, denominator): (f64, f64), number: f64) -> f64 {
+    // The product may be out of range; brought near one and back by a power of two, which loses nothing.
+    let near = match numerator {
+        x if x >= 1e200 => 2f64.powi(700),
+        x if x < 1e-100 => 2f64.powi(-700),
+        _ => 1.0,
+    };
+    number * (numerator / near) / denominator * near
 }
 
 /// The weights of the rows that are there.

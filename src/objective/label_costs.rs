@@ -1,0 +1,571 @@
+//! Label costs as integers: what each label saves in each case.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use super::units::{self, MOST_UNITS};
+use super::{CostScale, FINE, Objective, Rewards, Units};
+use crate::data::{CaseCosts, Dataset, Labels, Schema, Target, TargetSchema, Task};
+use crate::error::{Error, Result};
+use crate::greedy::{ClassWeight, class_weighed};
+use crate::names::quoted;
+use crate::scale::{Scale, common_divisor};
+use crate::tree::{Node, Tree};
+
+/// What a label costs in a case.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub enum Loss {
+    /// Its mass where the label is wrong.
+    #[default]
+    Errors,
+    /// The same with the mass of each class divided by that of all its cases, and by how many classes there are: one less
+    /// the balanced accuracy. Classes have no weights besides.
+    BalancedErrors,
+    /// Its mass times the cost of taking its class, a row, for the label, a column. Finite, of any sign. Labels after the
+    /// classes are named.
+    Matrix {
+        /// A row per class, in the order of the labels of the data.
+        costs: Vec<Vec<f64>>,
+        /// The names of columns beyond the classes.
+        extra: Vec<String>,
+    },
+    /// What the dataset says, [`Dataset::costs`], times the mass of the case.
+    PerCase,
+}
+
+/// The objective of an exact search: costs of labels, as a [`Loss`] says.
+#[derive(Debug)]
+pub struct LabelCosts<'a> {
+    data: Cow<'a, Dataset>,
+    /// Masses of cases.
+    units: Units,
+    /// The schema of trees: that of the data, with the labels that leaves may have.
+    schema: Arc<Schema>,
+    table: Table,
+    /// All rewards are multiplied by this, so that the penalty is whole.
+    times: u64,
+    scale: CostScale,
+    total: u64,
+}
+
+/// Where rewards come from.
+#[derive(Debug)]
+enum Table {
+    /// A case saves its mass under its own class.
+    Errors,
+    /// Per class the labels that save something, and how much per unit of mass.
+    Matrix(Vec<Rewards>),
+    /// Costs of each case: for each label its column, or none for the label that abstains.
+    PerCase { columns: Vec<Option<usize>>, factors: Option<Vec<f64>>, scale: Scale, abstain: f64 },
+}
+
+/// Costs in a matrix have at most this many units.
+const MOST_COST: f64 = (1u64 << 40) as f64;
+/// By what part of itself the difference of two costs in a matrix may be rounded.
+const MOST_ERROR: f64 = 1.0 / (1u64 << 20) as f64;
+/// The name of the label that says "don't know".
+pub(crate) const ABSTAIN: &str = "abstain";
+
+impl<'a> LabelCosts<'a> {
+    /// `abstain` is the cost, per unit of mass, of a label of its own that says "don't know"; `None`: there is no such label.
+    ///
+    /// # Errors
+    /// If there is no row, weights or costs cannot be brought to a common unit ([`Error::BadWeight`],
+    /// [`Error::InvalidParameter`], [`Error::BadCosts`]), the costs are not those of the classes of the data, or class
+    /// weights are given for balanced errors.
+    pub fn new(
+        data: &'a Dataset,
+        loss: &Loss,
+        class_weight: &ClassWeight,
+        abstain: Option<f64>,
+        node_penalty: f64,
+    ) -> Result<Self> {
+        let data = without_weightless_classes(data, class_weight)?;
+        if *loss == Loss::BalancedErrors && *class_weight != ClassWeight::Equal {
+            return Err(Error::InvalidParameter {
+                name: "class_weight",
+                expected: "None where the objective is \"balanced_errors\", which weighs all classes alike".into(),
+                got: "class weights".into(),
+            });
+        }
+        // A leaf whose label costs as much as an error never beats the class of greatest mass.
+        let abstain = abstain.filter(|&price| price < 1.0 || !matches!(loss, Loss::Errors | Loss::BalancedErrors));
+        let class_weight = if *loss == Loss::BalancedErrors { &ClassWeight::Balanced } else { class_weight };
+        match (loss, abstain) {
+            (Loss::Errors, None) if *class_weight == ClassWeight::Equal => {
+                let units = Units::new(&data, node_penalty)?;
+                let (schema, scale, total) = (data.schema().clone(), units.cost_scale(), units.total);
+                Ok(LabelCosts { data, units, schema, table: Table::Errors, times: 1, scale, total })
+            }
+            (Loss::Errors | Loss::BalancedErrors, None) => {
+                let units = class_weighed(&data, class_weight, MOST_UNITS)?;
+                let is_share = *loss == Loss::BalancedErrors;
+                let unit = if is_share { (1.0, units.total.max(1) as f64) } else { units.unit() };
+                let (total, schema) = (units.total, data.schema().clone());
+                Self { data, units, schema, table: Table::Errors, times: 1, scale: CostScale::new(unit, 0), total }
+                    .with_penalty(node_penalty)
+            }
+            (Loss::Errors | Loss::BalancedErrors, Some(price)) => {
+                let n_classes = n_classes(&data);
+                let matrix = Matrix::of_errors(n_classes, price)?;
+                let is_share = *loss == Loss::BalancedErrors;
+                Self::with_matrix(data, class_weight, matrix, vec![ABSTAIN.into()], is_share, node_penalty)
+            }
+            (Loss::Matrix { costs, extra }, abstain) => {
+                let labels = data.schema().labels();
+                check_matrix(costs, extra, labels)?;
+                let mut costs = Cow::Borrowed(costs);
+                let mut extra = extra.clone();
+                if let Some(price) = abstain {
+                    costs.to_mut().iter_mut().for_each(|row| row.push(price));
+                    extra.push(ABSTAIN.into());
+                }
+                Self::with_matrix(data, class_weight, Matrix::new(&costs)?, extra, false, node_penalty)
+            }
+            (Loss::PerCase, abstain) => Self::per_case(data, class_weight, abstain, node_penalty),
+        }
+    }
+
+    fn with_matrix(
+        data: Cow<'a, Dataset>,
+        class_weight: &ClassWeight,
+        matrix: Matrix,
+        extra: Vec<String>,
+        is_share: bool,
+        node_penalty: f64,
+    ) -> Result<Self> {
+        let most_of_case = matrix.rewards.iter().map(|rewards| sum(rewards)).max().unwrap_or(0).max(1);
+        let units = class_weighed(&data, class_weight, MOST_UNITS / (most_of_case as f64).log2().ceil().exp2())?;
+        let mut masses = vec![0u128; n_classes(&data)];
+        if let Target::Classes(classes) = data.target() {
+            let present = classes.iter().enumerate().filter(|&(row, _)| data.count(row) > 0);
+            present.for_each(|(row, &class)| masses[class as usize] += u128::from(units.mass(&data, row)));
+        }
+        let (mut total, mut offset) = (0u128, 0i128);
+        for ((rewards, &base), &mass) in matrix.rewards.iter().zip(&matrix.base).zip(&masses) {
+            total += mass * u128::from(sum(rewards));
+            offset += mass as i128 * (base - i128::from(sum(rewards)));
+        }
+        let of_mass = if is_share { (1.0, units.total.max(1) as f64) } else { units.unit() };
+        let unit = product(of_mass, matrix.unit);
+        let scale = CostScale { offset, ..CostScale::new(unit, 0) };
+        let schema = with_labels(data.schema(), extra)?;
+        if total >= 1 << 61 {
+            return Err(Error::InvalidParameter {
+                name: "objective",
+                expected: format!("costs of fewer digits for {} rows", data.n_rows()),
+                got: "costs that, with the masses of the rows, are not whole below 2^61".into(),
+            });
+        }
+        Self { data, units, schema, table: Table::Matrix(matrix.rewards), times: 1, scale, total: total as u64 }
+            .with_penalty(node_penalty)
+    }
+
+    fn per_case(
+        data: Cow<'a, Dataset>,
+        class_weight: &ClassWeight,
+        abstain: Option<f64>,
+        node_penalty: f64,
+    ) -> Result<Self> {
+        let Some(costs) = data.costs() else {
+            return Err(Error::InvalidParameter {
+                name: "objective",
+                expected: "\"costs\" only for a dataset that has costs: Dataset(..., costs=...)".into(),
+                got: "\"costs\" and a dataset without them".into(),
+            });
+        };
+        let (mut columns, mut extra) = columns_of(costs, data.schema())?;
+        if abstain.is_some() {
+            columns.push(None);
+            extra.push(ABSTAIN.into());
+        }
+        let has_classes = matches!(data.target(), Target::Classes(_));
+        let schema = match has_classes {
+            true => with_labels(data.schema(), extra)?,
+            false => {
+                let labels = match extra.pop_if(|_| abstain.is_some()) {
+                    Some(abstain) => Labels::WithExtra { classes: Labels::Strings(extra).into(), extra: vec![abstain] },
+                    None => Labels::Strings(extra),
+                };
+                let target = TargetSchema { name: "label".into(), task: Task::Classes(labels), dtype: "String".into() };
+                Schema { features: data.schema().features.clone(), target: Some(target) }.checked()?.into()
+            }
+        };
+        let units = match has_classes {
+            true => class_weighed(&data, class_weight, MOST_UNITS)?,
+            false => Units::within(&data, MOST_UNITS)?,
+        };
+        // Weights go into costs: of proportional numbers the scale makes proportional integers.
+        let weighs = data.weights().is_some() || *class_weight != ClassWeight::Equal;
+        let factors = weighs.then(|| (0..data.n_rows()).map(|row| units.weight(&data, row)).collect::<Vec<f64>>());
+        let mut table = Table::PerCase { columns, factors, scale: Scale::ONE, abstain: abstain.unwrap_or(0.0) };
+        let (scale, total, offset) = table.scaled(&data)?;
+        if let Table::PerCase { scale: of_table, .. } = &mut table {
+            *of_table = scale;
+        }
+        let scale = CostScale { offset, ..CostScale::new(scale.unit(), 0) };
+        Self { data, units, schema, table, times: 1, scale, total }.with_penalty(node_penalty)
+    }
+
+    /// Makes the penalty a whole number of units: of smaller ones where it has to be.
+    fn with_penalty(mut self, node_penalty: f64) -> Result<Self> {
+        if node_penalty == 0.0 {
+            return Ok(self);
+        }
+        let penalty = node_penalty / self.scale.resolution;
+        // A penalty of more than all that can be saved allows no split: how much more does not matter.
+        if penalty >= 2.0 * self.total as f64 {
+            self.scale.node_penalty = self.total + 1;
+            return Ok(self);
+        }
+        let all = self.total as f64 + penalty;
+        let exact = Scale::exact(|| [1.0, penalty].into_iter(), all, MOST_UNITS, 0);
+        let times = exact.map_or_else(|| Scale::grid(all, MOST_UNITS).whole(1.0), |scale| scale.whole(1.0)).max(1);
+        let whole = exact.map_or_else(|| (penalty * times as f64).round() as u64, |scale| scale.whole(penalty));
+        if (whole as f64 / (penalty * times as f64) - 1.0).abs() > FINE {
+            let (name, got) = ("node_penalty", format!("{node_penalty:?}"));
+            let expected =
+                format!("0, or at least 2^-36 of all that labels can save, {:?}", self.scale.value(self.total));
+            return Err(Error::InvalidParameter { name, expected, got });
+        }
+        let CostScale { unit: (numerator, denominator), offset, .. } = self.scale;
+        let offset = offset * i128::from(times);
+        self.scale = CostScale { offset, ..CostScale::new((numerator, denominator * times as f64), whole) };
+        self.times *= times;
+        self.total *= times;
+        Ok(self)
+    }
+
+    /// The data, where cases of classes without weight are absent.
+    pub(crate) fn data(&self) -> &Dataset {
+        &self.data
+    }
+
+    /// Masses of cases.
+    pub(crate) fn units(&self) -> &Units {
+        &self.units
+    }
+
+    /// The schema of trees.
+    pub(crate) fn schema(&self) -> &Arc<Schema> {
+        &self.schema
+    }
+
+    /// A tree that knows what its labels cost: by class, or in the cases of each node. O(rows x (depth + labels)).
+    pub(crate) fn priced(&self, tree: Tree, loss: &Loss, abstain: Option<f64>) -> Result<Tree> {
+        if *loss == Loss::PerCase {
+            return self.priced_by_case(tree);
+        }
+        let Loss::Matrix { costs, .. } = loss else { return Ok(tree) };
+        let n_labels = self.n_labels();
+        let mut square = vec![vec![0.0; n_labels]; n_labels];
+        for (row, costs) in square.iter_mut().zip(costs) {
+            row[..costs.len()].copy_from_slice(costs);
+            row[costs.len()..].fill(abstain.unwrap_or(0.0));
+        }
+        tree.with_costs(&square)
+    }
+
+    fn priced_by_case(&self, tree: Tree) -> Result<Tree> {
+        let (data, n_labels) = (&*self.data, self.n_labels());
+        let mut costs = vec![0.0; tree.nodes().len() * n_labels];
+        for (row, &leaf) in tree.apply(data, 0..data.n_rows())?.iter().enumerate() {
+            let count = data.count(row) as f64;
+            let of_leaf = &mut costs[leaf as usize * n_labels..][..n_labels];
+            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += count * self.table.cost(data, row, label));
+        }
+        // Children stand after their parents.
+        for (index, node) in tree.nodes().iter().enumerate().rev() {
+            let Node::Split(split) = node else { continue };
+            for label in 0..n_labels {
+                costs[index * n_labels + label] =
+                    split.children.iter().map(|&child| costs[child as usize * n_labels + label]).sum();
+            }
+        }
+        tree.with_label_costs(costs)
+    }
+}
+
+impl Objective for LabelCosts<'_> {
+    fn n_labels(&self) -> usize {
+        self.schema.labels().map_or(0, Labels::len)
+    }
+
+    #[inline]
+    fn rewards(&self, row: usize, rewards: &mut Rewards) {
+        rewards.clear();
+        let class = || match self.data.target() {
+            Target::Classes(classes) => classes[row],
+            _ => 0,
+        };
+        match &self.table {
+            Table::Errors => rewards.push((class(), self.units.mass(&self.data, row) * self.times)),
+            Table::Matrix(of_class) => {
+                let mass = self.units.mass(&self.data, row) * self.times;
+                rewards.extend(of_class[class() as usize].iter().map(|&(label, reward)| (label, reward * mass)));
+            }
+            table @ Table::PerCase { scale, .. } => {
+                table.rewards(&self.data, row, scale, rewards);
+                let times = self.data.count(row) * self.times;
+                rewards.iter_mut().for_each(|(_, reward)| *reward *= times);
+            }
+        }
+    }
+
+    fn total(&self) -> u64 {
+        self.total
+    }
+
+    fn scale(&self) -> &CostScale {
+        &self.scale
+    }
+}
+
+impl Table {
+    /// What a label costs in a case, once, times the weight of the case.
+    fn cost(&self, data: &Dataset, row: usize, label: usize) -> f64 {
+        let Table::PerCase { columns, factors, abstain, .. } = self else { return 0.0 };
+        let cost = columns[label].map_or(*abstain, |column| data.costs().map_or(0.0, |costs| costs.of(row)[column]));
+        factors.as_ref().map_or(cost, |factors| cost * factors[row])
+    }
+
+    fn n_labels(&self) -> usize {
+        let Table::PerCase { columns, .. } = self else { return 0 };
+        columns.len()
+    }
+
+    /// Rewards in units of a scale, of a case that counts once; returns the greatest cost.
+    fn rewards(&self, data: &Dataset, row: usize, scale: &Scale, rewards: &mut Rewards) -> i128 {
+        rewards.clear();
+        let cost = |label: usize| scale.signed(self.cost(data, row, label));
+        let dearest = (0..self.n_labels()).map(cost).max().unwrap_or(0);
+        let saves = (0..self.n_labels()).map(|label| (label as u32, (dearest - cost(label)) as u64));
+        rewards.extend(saves.filter(|&(_, reward)| reward > 0));
+        dearest
+    }
+
+    /// The unit of costs, the total of all rewards in it, and what trees cost besides.
+    fn scaled(&self, data: &Dataset) -> Result<(Scale, u64, i128)> {
+        let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
+        let labels = || 0..self.n_labels();
+        let cost = |row: usize, label: usize| self.cost(data, row, label);
+        let dearest = |row: usize| labels().map(|label| cost(row, label)).fold(f64::NEG_INFINITY, f64::max);
+        let (mut total, mut saved) = (0.0f64, 0.0f64);
+        for row in rows() {
+            let (count, most) = (data.count(row) as f64, dearest(row));
+            for label in labels() {
+                total += count * cost(row, label).abs();
+                saved += count * (most - cost(row, label));
+            }
+        }
+        let total = total * (self.n_labels() + 1) as f64;
+        if !((2.0 * total).is_finite() && saved.is_finite()) {
+            return Err(Error::BadCosts {
+                problem: "their sum over all rows, times weights and counts, is not below 8e307; use smaller units"
+                    .into(),
+            });
+        }
+        let exact = || {
+            let costs = || rows().flat_map(|row| labels().map(move |label| cost(row, label).abs()));
+            Scale::exact(|| costs().filter(|&cost| cost > 0.0), total, MOST_UNITS, 1023)
+        };
+        let scale = match total > 0.0 {
+            false => Scale::ONE,
+            true => exact().unwrap_or_else(|| Scale::grid(if saved > 0.0 { saved } else { total }, MOST_UNITS)),
+        };
+        let (mut rewards, mut common, mut total, mut offset) = (Rewards::new(), 0, 0u128, 0i128);
+        for row in rows() {
+            let most = self.rewards(data, row, &scale, &mut rewards);
+            let least = labels().map(|label| cost(row, label)).fold(f64::INFINITY, f64::min);
+            if rewards.is_empty() && dearest(row) > least {
+                let problem = format!(
+                    "those of row {row} differ by {:?}, which is lost beside the others, whose differences sum to {saved:?}; \
+                     round all to fewer digits, or leave that row out",
+                    dearest(row) - least
+                );
+                return Err(Error::BadCosts { problem });
+            }
+            common = rewards.iter().fold(common, |common, &(_, reward)| common_divisor(common, reward));
+            let of_row = sum(&rewards);
+            total += u128::from(data.count(row)) * u128::from(of_row);
+            let besides = (most - i128::from(of_row)).checked_mul(i128::from(data.count(row)));
+            let sum = besides.and_then(|besides| offset.checked_add(besides));
+            offset = sum.ok_or_else(|| Error::BadCosts {
+                problem: "what they have in common is too large beside their differences; subtract it".into(),
+            })?;
+        }
+        debug_assert!(total < 1 << 62);
+        Ok((scale, total as u64, offset))
+    }
+}
+
+/// A cost matrix in units.
+struct Matrix {
+    /// Per class the labels that save something.
+    rewards: Vec<Rewards>,
+    /// Per class what the dearest label costs.
+    base: Vec<i128>,
+    unit: (f64, f64),
+}
+
+impl Matrix {
+    /// Errors cost one, and the label after the classes less.
+    fn of_errors(n_classes: usize, price: f64) -> Result<Self> {
+        // Of one class among others, and the label that abstains.
+        let one = Matrix::new(&[vec![0.0, 1.0, price]])?;
+        let of_class = |class: usize| {
+            let rewards = one.rewards[0].iter().filter(|&&(label, _)| label != 1);
+            rewards.map(|&(label, reward)| (if label == 0 { class } else { n_classes } as u32, reward)).collect()
+        };
+        let base = vec![one.base[0]; n_classes];
+        Ok(Matrix { rewards: (0..n_classes).map(of_class).collect(), base, unit: one.unit })
+    }
+
+    fn new(costs: &[Vec<f64>]) -> Result<Self> {
+        let cells = || costs.iter().flatten().copied();
+        let greatest = cells().map(f64::abs).fold(0.0, f64::max);
+        let differs = |row: &Vec<f64>| {
+            let (least, most) = extremes(row);
+            most - least
+        };
+        let range = costs.iter().map(differs).fold(0.0, f64::max);
+        let exact = || Scale::exact(|| cells().map(f64::abs).filter(|&x| x > 0.0), greatest, 2.0 * MOST_COST, 1023);
+        let scale = match greatest > 0.0 {
+            false => Scale::ONE,
+            true => exact().unwrap_or_else(|| Scale::grid(if range > 0.0 { range } else { greatest }, 2.0 * MOST_COST)),
+        };
+        let (mut rewards, mut base) = (Vec::new(), Vec::new());
+        for row in costs {
+            let in_units: Vec<i128> = row.iter().map(|&cost| scale.signed(cost)).collect();
+            let (dearest, most) = (in_units.iter().copied().max().unwrap_or(0), extremes(row).1);
+            for (&cost, &units) in row.iter().zip(&in_units) {
+                let (difference, whole) = (most - cost, (dearest - units) as f64);
+                let (numerator, denominator) = scale.unit();
+                if (whole * numerator / denominator - difference).abs() > MOST_ERROR * difference.abs() {
+                    let expected = format!(
+                        "costs whose differences are 0 or at least 2^-20 of the greatest, {range:?}, or multiples of a unit \
+                         of which all costs are less than 2^40"
+                    );
+                    return Err(Error::InvalidParameter { name: "objective", expected, got: format!("{cost:?}") });
+                }
+            }
+            let saves = (0u32..).zip(&in_units).map(|(label, &units)| (label, (dearest - units) as u64));
+            rewards.push(saves.filter(|&(_, reward)| reward > 0).collect::<Rewards>());
+            base.push(dearest);
+        }
+        // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
+        let bases = base.iter().map(|&base| u64::try_from(base.unsigned_abs()).unwrap_or(1));
+        let saved = rewards.iter().flatten().map(|&(_, reward)| reward);
+        let common = bases.chain(saved).fold(0, common_divisor).max(1);
+        rewards.iter_mut().flatten().for_each(|(_, reward)| *reward /= common);
+        base.iter_mut().for_each(|base| *base /= i128::from(common));
+        Ok(Matrix { rewards, base, unit: scale.divided(common).unit() })
+    }
+}
+
+fn extremes(costs: &[f64]) -> (f64, f64) {
+    costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &x| (least.min(x), most.max(x)))
+}
+
+fn sum(rewards: &[(u32, u64)]) -> u64 {
+    rewards.iter().map(|&(_, reward)| reward).fold(0, u64::saturating_add)
+}
+
+/// The product of two units.
+fn product(a: (f64, f64), b: (f64, f64)) -> (f64, f64) {
+    match a.0 * b.0 {
+        x if x < 1e250 => (x, a.1 * b.1),
+        _ => (a.0 * (b.0 / b.1), a.1),
+    }
+}
+
+fn n_classes(data: &Dataset) -> usize {
+    data.schema().labels().map_or(0, Labels::len)
+}
+
+/// Cases of classes that weigh nothing are absent.
+fn without_weightless_classes<'a>(data: &'a Dataset, class_weight: &ClassWeight) -> Result<Cow<'a, Dataset>> {
+    let (ClassWeight::Each(factors), Target::Classes(classes)) = (class_weight, data.target()) else {
+        return Ok(Cow::Borrowed(data));
+    };
+    let n_classes = n_classes(data);
+    if factors.len() != n_classes {
+        return Err(Error::InvalidParameter {
+            name: "class_weight",
+            expected: format!("a weight for each of the {n_classes} classes"),
+            got: format!("{} weights", factors.len()),
+        });
+    }
+    if !factors.contains(&0.0) {
+        return Ok(Cow::Borrowed(data));
+    }
+    let weight = |(row, &class): (usize, &u32)| match factors[class as usize] {
+        0.0 => 0.0,
+        _ => data.weights().map_or(1.0, |weights| weights[row]),
+    };
+    Ok(Cow::Owned(data.reweighted(classes.iter().enumerate().map(weight).collect())))
+}
+
+/// The schema with more labels for leaves.
+fn with_labels(schema: &Arc<Schema>, extra: Vec<String>) -> Result<Arc<Schema>> {
+    let (Some(target), false) = (&schema.target, extra.is_empty()) else { return Ok(schema.clone()) };
+    let Task::Classes(labels) = &target.task else { return Ok(schema.clone()) };
+    if let Some(label) = extra.iter().find(|label| (0..labels.len()).any(|code| labels.text(code) == **label)) {
+        let problem = format!("the label {} is that of a class already", quoted(label));
+        return Err(Error::BadCosts { problem });
+    }
+    let labels = Labels::WithExtra { classes: Box::new(labels.clone()), extra };
+    let target = TargetSchema { task: Task::Classes(labels), ..target.clone() };
+    Ok(Schema { features: schema.features.clone(), target: Some(target) }.checked()?.into())
+}
+
+/// The column of each class, then those of other labels, whose names come back too.
+fn columns_of(costs: &CaseCosts, schema: &Schema) -> Result<(Vec<Option<usize>>, Vec<String>)> {
+    let labels = schema.labels();
+    let classes: Vec<String> =
+        labels.map_or(vec![], |labels| (0..labels.len()).map(|code| labels.text(code)).collect());
+    let column = |class: &String| costs.labels.iter().position(|label| label == class);
+    let mut columns = Vec::with_capacity(costs.labels.len());
+    for class in &classes {
+        let Some(column) = column(class) else {
+            let problem = format!("there is none for the class {}; each class needs a column", quoted(class));
+            return Err(Error::BadCosts { problem });
+        };
+        columns.push(Some(column));
+    }
+    let others = || (0..).zip(costs.labels.iter()).filter(|(_, label)| !classes.contains(label));
+    columns.extend(others().map(|(column, _)| Some(column)));
+    Ok((columns, others().map(|(_, label)| label.clone()).collect()))
+}
+
+fn check_matrix(costs: &[Vec<f64>], extra: &[String], labels: Option<&Labels>) -> Result<()> {
+    let n_classes = labels.map_or(0, Labels::len);
+    let n_labels = n_classes + extra.len();
+    let invalid = |expected: String, got: String| Err(Error::InvalidParameter { name: "objective", expected, got });
+    if costs.len() != n_classes {
+        return invalid(
+            format!("costs with a row for each of the {n_classes} classes"),
+            format!("{} rows", costs.len()),
+        );
+    }
+    for (class, row) in costs.iter().enumerate() {
+        if row.len() != n_labels {
+            let expected = format!("costs with {n_labels} columns, one for each label");
+            return invalid(expected, format!("{} in row {class}", row.len()));
+        }
+        if let Some(cost) = row.iter().find(|cost| !cost.is_finite()) {
+            return invalid("finite costs".into(), format!("{cost:?} in row {class}"));
+        }
+    }
+    Ok(())
+}
+
+impl Units {
+    /// The weight of a row: what it weighs in units, without its count, as a number.
+    fn weight(&self, data: &Dataset, row: usize) -> f64 {
+        match data.count(row) {
+            0 => 0.0,
+            count => units::value_of(self.unit(), (self.mass(data, row) / count) as f64),
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What an exact search minimises: the sum over leaves of what their label costs in their cases, plus a penalty per node.
+//!
+//! **Label costs.** Case i costs c_i\[k\] if it is labelled k: any real number, and as many labels as wanted. With
+//! b_i = max_k c_i\[k\] and *rewards* r_i\[k\] = b_i - c_i\[k\] >= 0, the best leaf on cases S costs
+//!
+//! min_k sum_i c_i\[k\] = sum_i b_i - max_k R_k(S),   R_k(S) = sum_i r_i\[k\].
+//!
+//! Summed over the leaves of a tree, the first term is a constant, and so is the sum of all R_k. Hence the best tree for
+//! the costs is the best tree of the multi-class problem in which case i has the mass r_i\[k\] in class k, and its cost is
+//! the errors there plus sum_i (b_i - sum_k r_i\[k\]). That is all a search has to know: [`Objective`] gives it the rewards,
+//! and [`CostScale`] turns its integers into the costs that users see.
+//!
+//! Errors, weights of cases and classes, balanced errors, a cost matrix, costs of each case, a label for "don't know" at a
+//! price and rewards of actions are all label costs; [`Loss`] says which, and [`LabelCosts`] makes them integers.
+//!
+//! To add an objective: implement [`Objective`] and hand it to [`search_objective`](crate::optimal::search_objective).
+
+mod label_costs;
+mod units;
+
+use smallvec::SmallVec;
+
+pub use label_costs::{LabelCosts, Loss};
+pub(crate) use units::{COARSE, ClassScale, FINE, too_small};
+pub use units::{Units, leaf};
+
+/// The labels that save something in a row, each once, with what they save in units.
+pub type Rewards = SmallVec<[(u32, u64); 4]>;
+
+/// What leaves cost. Costs add up over the cases of a leaf, and a leaf takes the label that costs least.
+pub trait Objective: Sync {
+    /// How many labels a leaf may have.
+    fn n_labels(&self) -> usize;
+
+    /// Writes what each label saves in a row, counts and weights included, beside the label that costs most there. The total
+    /// over all rows and labels is below 2^62. Nothing is asked of rows that are absent.
+    fn rewards(&self, row: usize, rewards: &mut Rewards);
+
+    /// The rewards of all rows and labels.
+    fn total(&self) -> u64;
+
+    /// How costs in units become the costs that users see.
+    fn scale(&self) -> &CostScale;
+}
+
+/// What the integers of a search are worth.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CostScale {
+    /// The value of one unit.
+    pub resolution: f64,
+    /// The same as a ratio, of which each is a float without rounding where possible.
+    pub(crate) unit: (f64, f64),
+    /// What all trees cost besides, in units: what the dearest labels cost, less the rewards of all labels.
+    pub(crate) offset: i128,
+    /// The penalty per internal node, in units.
+    pub node_penalty: u64,
+}
+
+impl CostScale {
+    /// Units of the value `numerator / denominator`, without an offset.
+    pub fn new((numerator, denominator): (f64, f64), node_penalty: u64) -> Self {
+        CostScale { resolution: numerator / denominator, unit: (numerator, denominator), offset: 0, node_penalty }
+    }
+
+    /// A cost in units as the number users see.
+    pub fn value(&self, cost: u64) -> f64 {
+        units::value_of(self.unit, (i128::from(cost) + self.offset) as f64)
+    }
+}
