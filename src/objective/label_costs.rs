@@ -42,6 +42,7 @@ pub struct LabelCosts<'a> {
     /// The schema of trees: that of the data, with the labels that leaves may have.
     schema: Arc<Schema>,
     table: Table,
+    weighs_classes: bool,
     /// All rewards are multiplied by this, so that the penalty is whole.
     times: u64,
     scale: CostScale,
@@ -55,8 +56,9 @@ enum Table {
     Errors,
     /// Per class the labels that save something, and how much per unit of mass.
     Matrix(Vec<Rewards>),
-    /// Costs of each case: for each label its column, or none for the label that abstains.
-    PerCase { columns: Vec<Option<usize>>, factors: Option<Vec<f64>>, scale: Scale, abstain: f64 },
+    /// Costs of each case: for each label its column, or none for the label that abstains. Where masses and costs have too
+    /// many digits to be multiplied as integers, costs come times the weight of their row, once for each that it counts.
+    PerCase { columns: Vec<Option<usize>>, weights: Option<Vec<f64>>, scale: Scale, abstain: f64 },
 }
 
 /// Costs in a matrix have at most this many units.
@@ -95,15 +97,33 @@ impl<'a> LabelCosts<'a> {
             (Loss::Errors, None) if *class_weight == ClassWeight::Equal => {
                 let units = Units::new(&data, node_penalty)?;
                 let (schema, scale, total) = (data.schema().clone(), units.cost_scale(), units.total);
-                Ok(LabelCosts { data, units, schema, table: Table::Errors, times: 1, scale, total })
+                Ok(LabelCosts {
+                    data,
+                    units,
+                    schema,
+                    table: Table::Errors,
+                    weighs_classes: false,
+                    times: 1,
+                    scale,
+                    total,
+                })
             }
             (Loss::Errors | Loss::BalancedErrors, None) => {
                 let units = class_weighed(&data, class_weight, MOST_UNITS)?;
                 let is_share = *loss == Loss::BalancedErrors;
                 let unit = if is_share { (1.0, units.total.max(1) as f64) } else { units.unit() };
                 let (total, schema) = (units.total, data.schema().clone());
-                Self { data, units, schema, table: Table::Errors, times: 1, scale: CostScale::new(unit, 0), total }
-                    .with_penalty(node_penalty)
+                Self {
+                    data,
+                    units,
+                    schema,
+                    table: Table::Errors,
+                    weighs_classes: false,
+                    times: 1,
+                    scale: CostScale::new(unit, 0),
+                    total,
+                }
+                .with_penalty(node_penalty)
             }
             (Loss::Errors | Loss::BalancedErrors, Some(price)) => {
                 let n_classes = n_classes(&data);
@@ -157,8 +177,17 @@ impl<'a> LabelCosts<'a> {
                 got: "costs that, with the masses of the rows, are not whole below 2^61".into(),
             });
         }
-        Self { data, units, schema, table: Table::Matrix(matrix.rewards), times: 1, scale, total: total as u64 }
-            .with_penalty(node_penalty)
+        Self {
+            data,
+            units,
+            schema,
+            table: Table::Matrix(matrix.rewards),
+            weighs_classes: false,
+            times: 1,
+            scale,
+            total: total as u64,
+        }
+        .with_penalty(node_penalty)
     }
 
     fn per_case(
@@ -195,16 +224,31 @@ impl<'a> LabelCosts<'a> {
             true => class_weighed(&data, class_weight, MOST_UNITS)?,
             false => Units::within(&data, MOST_UNITS)?,
         };
-        // Weights go into costs: of proportional numbers the scale makes proportional integers.
+        let table = |weights: Option<Vec<f64>>, scale: Scale| {
+            let (columns, abstain) = (columns.clone(), abstain.unwrap_or(0.0));
+            Table::PerCase { columns, weights, scale, abstain }
+        };
+        let unweighted = table(None, Scale::ONE);
         let weighs = data.weights().is_some() || *class_weight != ClassWeight::Equal;
-        let factors = weighs.then(|| (0..data.n_rows()).map(|row| units.weight(&data, row)).collect::<Vec<f64>>());
-        let mut table = Table::PerCase { columns, factors, scale: Scale::ONE, abstain: abstain.unwrap_or(0.0) };
-        let (scale, total, offset) = table.scaled(&data)?;
-        if let Table::PerCase { scale: of_table, .. } = &mut table {
-            *of_table = scale;
-        }
-        let scale = CostScale { offset, ..CostScale::new(scale.unit(), 0) };
-        Self { data, units, schema, table, times: 1, scale, total }.with_penalty(node_penalty)
+        let mass = |row: usize| if weighs { units.mass(&data, row) } else { data.count(row) };
+        let (weights, scale, unit) = match unweighted.exact_scale(&data, &mass)? {
+            Some(scale) => (None, scale, product(if weighs { units.unit() } else { (1.0, 1.0) }, scale.unit())),
+            None => {
+                let weights: Vec<f64> = (0..data.n_rows()).map(|row| units.weight(&data, row)).collect();
+                let weighted = table(Some(weights.clone()), Scale::ONE);
+                let scale = match weighted.exact_scale(&data, &|row| data.count(row))? {
+                    Some(scale) => scale,
+                    None => weighted.rounding_scale(&data),
+                };
+                (Some(weights), scale, scale.unit())
+            }
+        };
+        let times: &dyn Fn(usize) -> u64 = if weights.is_some() { &|row| data.count(row) } else { &mass };
+        let table = table(weights, scale);
+        let (total, offset) = table.totals(&data, times)?;
+        let scale = CostScale { offset, ..CostScale::new(unit, 0) };
+        let weighs_classes = *class_weight != ClassWeight::Equal;
+        Self { data, units, schema, table, weighs_classes, times: 1, scale, total }.with_penalty(node_penalty)
     }
 
     /// Makes the penalty a whole number of units: of smaller ones where it has to be.
@@ -304,9 +348,11 @@ impl Objective for LabelCosts<'_> {
                 let mass = self.units.mass(&self.data, row) * self.times;
                 rewards.extend(of_class[class() as usize].iter().map(|&(label, reward)| (label, reward * mass)));
             }
-            table @ Table::PerCase { scale, .. } => {
-                table.rewards(&self.data, row, scale, rewards);
-                let times = self.data.count(row) * self.times;
+            table @ Table::PerCase { weights, .. } => {
+                table.rewards(&self.data, row, rewards);
+                let weighs = weights.is_none() && (self.data.weights().is_some() || self.weighs_classes);
+                let of_row = if weighs { self.units.mass(&self.data, row) } else { self.data.count(row) };
+                let times = of_row * self.times;
                 rewards.iter_mut().for_each(|(_, reward)| *reward *= times);
             }
         }
@@ -322,11 +368,11 @@ impl Objective for LabelCosts<'_> {
 }
 
 impl Table {
-    /// What a label costs in a case, once, times the weight of the case.
+    /// What a label costs in a case, times its weight where that goes into costs.
     fn cost(&self, data: &Dataset, row: usize, label: usize) -> f64 {
-        let Table::PerCase { columns, factors, abstain, .. } = self else { return 0.0 };
+        let Table::PerCase { columns, weights, abstain, .. } = self else { return 0.0 };
         let cost = columns[label].map_or(*abstain, |column| data.costs().map_or(0.0, |costs| costs.of(row)[column]));
-        factors.as_ref().map_or(cost, |factors| cost * factors[row])
+        weights.as_ref().map_or(cost, |weights| cost * weights[row])
     }
 
     fn n_labels(&self) -> usize {
@@ -334,9 +380,10 @@ impl Table {
         columns.len()
     }
 
-    /// Rewards in units of a scale, of a case that counts once; returns the greatest cost.
-    fn rewards(&self, data: &Dataset, row: usize, scale: &Scale, rewards: &mut Rewards) -> i128 {
+    /// Rewards in units, of a case that counts once; returns what the dearest label costs.
+    fn rewards(&self, data: &Dataset, row: usize, rewards: &mut Rewards) -> i128 {
         rewards.clear();
+        let Table::PerCase { scale, .. } = self else { return 0 };
         let cost = |label: usize| scale.signed(self.cost(data, row, label));
         let dearest = (0..self.n_labels()).map(cost).max().unwrap_or(0);
         let saves = (0..self.n_labels()).map(|label| (label as u32, (dearest - cost(label)) as u64));
@@ -344,58 +391,62 @@ impl Table {
         dearest
     }
 
-    /// The unit of costs, the total of all rewards in it, and what trees cost besides.
-    fn scaled(&self, data: &Dataset) -> Result<(Scale, u64, i128)> {
+    /// What the labels of a row cost.
+    fn costs_of<'a>(&'a self, data: &'a Dataset, row: usize) -> impl Iterator<Item = f64> + 'a {
+        (0..self.n_labels()).map(move |label| self.cost(data, row, label))
+    }
+
+    /// The unit of which all costs are multiples, if there is one under which rewards, each so many times as its row is
+    /// taken, have a total in range.
+    fn exact_scale(&self, data: &Dataset, times: &dyn Fn(usize) -> u64) -> Result<Option<Scale>> {
         let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
-        let labels = || 0..self.n_labels();
-        let cost = |row: usize, label: usize| self.cost(data, row, label);
-        let dearest = |row: usize| labels().map(|label| cost(row, label)).fold(f64::NEG_INFINITY, f64::max);
-        let (mut total, mut saved) = (0.0f64, 0.0f64);
-        for row in rows() {
-            let (count, most) = (data.count(row) as f64, dearest(row));
-            for label in labels() {
-                total += count * cost(row, label).abs();
-                saved += count * (most - cost(row, label));
-            }
-        }
-        let total = total * (self.n_labels() + 1) as f64;
-        if !((2.0 * total).is_finite() && saved.is_finite()) {
+        let of_row = |row: usize| times(row) as f64 * self.costs_of(data, row).map(f64::abs).sum::<f64>();
+        // The dearest label and the others.
+        let total = rows().map(of_row).sum::<f64>() * (self.n_labels() + 1) as f64;
+        if !(2.0 * total).is_finite() {
             return Err(Error::BadCosts {
                 problem: "their sum over all rows, times weights and counts, is not below 8e307; use smaller units"
                     .into(),
             });
         }
-        let exact = || {
-            let costs = || rows().flat_map(|row| labels().map(move |label| cost(row, label).abs()));
-            Scale::exact(|| costs().filter(|&cost| cost > 0.0), total, MOST_UNITS, 1023)
+        let costs = || rows().flat_map(|row| self.costs_of(data, row)).map(f64::abs).filter(|&cost| cost > 0.0);
+        Ok(if total > 0.0 { Scale::exact(costs, total, MOST_UNITS, 1023) } else { Some(Scale::ONE) })
+    }
+
+    /// The finest power of two under which the rewards have a total in range.
+    fn rounding_scale(&self, data: &Dataset) -> Scale {
+        let of_row = |row: usize| {
+            let dearest = self.costs_of(data, row).fold(f64::NEG_INFINITY, f64::max);
+            data.count(row) as f64 * self.costs_of(data, row).map(|cost| dearest - cost).sum::<f64>()
         };
-        let scale = match total > 0.0 {
-            false => Scale::ONE,
-            true => exact().unwrap_or_else(|| Scale::grid(if saved > 0.0 { saved } else { total }, MOST_UNITS)),
-        };
-        let (mut rewards, mut common, mut total, mut offset) = (Rewards::new(), 0, 0u128, 0i128);
-        for row in rows() {
-            let most = self.rewards(data, row, &scale, &mut rewards);
-            let least = labels().map(|label| cost(row, label)).fold(f64::INFINITY, f64::min);
-            if rewards.is_empty() && dearest(row) > least {
+        let saved: f64 = (0..data.n_rows()).filter(|&row| data.count(row) > 0).map(of_row).sum();
+        Scale::grid(if saved > 0.0 { saved } else { 1.0 }, MOST_UNITS)
+    }
+
+    /// The total of all rewards, and what trees cost besides.
+    fn totals(&self, data: &Dataset, times: &dyn Fn(usize) -> u64) -> Result<(u64, i128)> {
+        let (mut rewards, mut total, mut offset) = (Rewards::new(), 0u128, 0i128);
+        for row in (0..data.n_rows()).filter(|&row| data.count(row) > 0) {
+            let dearest = self.rewards(data, row, &mut rewards);
+            let (least, most) = self.costs_of(data, row).fold((f64::INFINITY, f64::NEG_INFINITY), widen);
+            if rewards.is_empty() && most > least {
                 let problem = format!(
-                    "those of row {row} differ by {:?}, which is lost beside the others, whose differences sum to {saved:?}; \
-                     round all to fewer digits, or leave that row out",
-                    dearest(row) - least
+                    "those of row {row} differ by {:?}, which is lost beside those of the other rows; round all to fewer \
+                     digits, or leave that row out",
+                    most - least
                 );
                 return Err(Error::BadCosts { problem });
             }
-            common = rewards.iter().fold(common, |common, &(_, reward)| common_divisor(common, reward));
             let of_row = sum(&rewards);
-            total += u128::from(data.count(row)) * u128::from(of_row);
-            let besides = (most - i128::from(of_row)).checked_mul(i128::from(data.count(row)));
-            let sum = besides.and_then(|besides| offset.checked_add(besides));
-            offset = sum.ok_or_else(|| Error::BadCosts {
+            total += u128::from(times(row)) * u128::from(of_row);
+            let besides = (dearest - i128::from(of_row)).checked_mul(i128::from(times(row)));
+            let all = besides.and_then(|besides| offset.checked_add(besides));
+            offset = all.ok_or_else(|| Error::BadCosts {
                 problem: "what they have in common is too large beside their differences; subtract it".into(),
             })?;
         }
         debug_assert!(total < 1 << 62);
-        Ok((scale, total as u64, offset))
+        Ok((total as u64, offset))
     }
 }
 
@@ -464,7 +515,11 @@ impl Matrix {
 }
 
 fn extremes(costs: &[f64]) -> (f64, f64) {
-    costs.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), &x| (least.min(x), most.max(x)))
+    costs.iter().copied().fold((f64::INFINITY, f64::NEG_INFINITY), widen)
+}
+
+fn widen((least, most): (f64, f64), x: f64) -> (f64, f64) {
+    (least.min(x), most.max(x))
 }
 
 fn sum(rewards: &[(u32, u64)]) -> u64 {

@@ -4,8 +4,9 @@
 //! time or memory there is. A greedy tree takes a small part of that. It is grown before the search where the time is
 //! limited and growing takes a part of it that counts, else after the search, if that was stopped.
 
-use super::rebuild::Shape;
-use super::{Params, Run};
+use super::params::Params;
+use super::run::Run;
+use super::shape::Shape;
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
 use crate::data::{Dataset, Feature, Kind, OwnTests, Thresholds};

@@ -1,6 +1,6 @@
 //! The tests offered to a search, as the engine that was chosen for them sees them.
 
-use super::{Engine, Params};
+use super::params::{Engine, Params};
 use crate::budget::{Budget, Stop};
 use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
 use crate::error::{Error, Result};

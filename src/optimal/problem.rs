@@ -2,7 +2,7 @@
 
 use std::ops::{AddAssign, Range, Sub};
 
-use super::masses::ClassMasses;
+use super::label_masses::ClassMasses;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::Constraints;

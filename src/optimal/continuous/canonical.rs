@@ -1,9 +1,9 @@
-//! From least costs to the canonical tree, which is defined in [`super::super::rebuild`].
+//! From least costs to the canonical tree, which is defined in [`super::super::reference::canonical`].
 //!
 //! Columns are gone through in order, and the cuts of each from the left: intervals are halved until the first cut is
 //! found that reaches the cost, with a target just above it.
 
-use super::super::rebuild::Shape;
+use super::super::shape::Shape;
 use super::interval::Interval;
 use super::node::Side;
 use super::search::{Ask, Best, Branches, Search};

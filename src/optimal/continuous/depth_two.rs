@@ -5,10 +5,10 @@
 //! better than the best. With more than two classes an entry's stump also costs no less than the mass of all other classes.
 //! Where classes are too many for pairs, each column is an entry, and a stump has any two labels.
 
-use super::ground::Ground;
+use super::instances::Ground;
 use super::interval::Bounds;
+use super::memory::Room;
 use super::node::{Nodes, Side};
-use super::room::Room;
 use super::scan::Scan;
 use super::stump::{Index, Sides, make_room};
 use crate::budget::{Stop, Ticker};

@@ -2,8 +2,8 @@
 //! it is first looked at.
 
 use super::arena::{Arena, Place};
-use super::ground::{GROUP, Ground};
-use super::room::{Kept, Room};
+use super::instances::{GROUP, Ground};
+use super::memory::{Kept, Room};
 use super::stump::{Index, Steps, lay, make_room, part_length};
 use crate::bits;
 use crate::simd::LANES;

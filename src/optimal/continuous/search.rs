@@ -4,12 +4,12 @@ use std::collections::BinaryHeap;
 
 use smallvec::{SmallVec, smallvec};
 
-use super::super::rebuild::Shape;
+use super::super::shape::Shape;
 use super::depth_two::Stumps;
-use super::ground::Ground;
+use super::instances::Ground;
 use super::interval::{Bounds, Costs, End, Interval, least};
+use super::memory::{Charge, Room};
 use super::node::{Nodes, Side};
-use super::room::{Charge, Room};
 use super::stump::Index;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::{shares, usable};

@@ -1,6 +1,6 @@
 //! A first tree, within milliseconds: grown by looking ahead.
 
-use super::super::rebuild::Shape;
+use super::super::shape::Shape;
 use super::search::{Ask, Search};
 use super::stump::Index;
 use crate::budget::Stop;

@@ -1,17 +1,17 @@
 //! First trees: within milliseconds one grown greedily by Gini impurity and cut back where a leaf costs no more; if asked
 //! for, better ones by limited discrepancy search.
 
-use super::anytime::Anytime;
+use super::super::problem::{Cases, Mass};
+use super::super::progress::Anytime;
+use super::super::shape::Shape;
 use super::depth_two::INADMISSIBLE;
-use super::plain::PlainSearch;
-use super::problem::{Cases, Mass};
-use super::rebuild::Shape;
+use super::search::PlainSearch;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 
 impl<M: Mass> PlainSearch<'_, M> {
     /// A tree within the limits, and its cost. O(depth x ones of all cases).
-    pub(super) fn greedy(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<(Shape, u64, u64), Stop> {
+    pub(in crate::optimal) fn greedy(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<(Shape, u64, u64), Stop> {
         let (depth, nodes) = usable(depth, nodes);
         let totals = self.problem.totals(cases);
         let leaf = self.problem.leaf(&totals);
@@ -71,7 +71,7 @@ impl<M: Mass> PlainSearch<'_, M> {
     /// Passes of limited discrepancy search, each more thorough than the last: pass k looks at the trees whose choices
     /// on any path lie, all together, at most k places behind the best by a look ahead of depth two (Harvey and
     /// Ginsberg 1995; for decision trees Kiossou et al. 2022).
-    pub(super) fn offer_limited(
+    pub(in crate::optimal) fn offer_limited(
         &self,
         root: &Cases,
         (depth, nodes): (u32, u64),

@@ -6,11 +6,12 @@ use smallvec::smallvec;
 
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
-use super::lane::Lane;
-use super::levels::Levels;
+use super::accumulator::Lane;
+use super::multi_class::{BestStumps, SplitSingles, depth_two_costs};
 use super::node::{Node, Parent};
-use super::pairs::{BestStumps, Shape, SplitSingles, depth_two_costs};
-use super::state::{Ask, AtNode, Cell, Costs, DenseSearch, Inherited, Run, State, read, write};
+use super::node_budgets::Levels;
+use super::pair_shape::PairShape;
+use super::workspace::{Ask, AtNode, Cell, Costs, DenseSearch, Inherited, Run, State, read, write};
 use crate::budget::{Stop, Ticker};
 
 impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
@@ -121,7 +122,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         &self,
         state: &State<L>,
         child: (usize, usize),
-        (shape, node): (Shape, &Node<L>),
+        (shape, node): (PairShape, &Node<L>),
         ask: &Ask,
         cell: &mut Cell<L>,
     ) -> bool {
@@ -149,7 +150,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Gathers the smaller branch, and counts single tests in both.
-    fn open_cell(&self, node: &Node<L>, shape: Shape, root: usize, small: usize, cell: &mut Cell<L>) {
+    fn open_cell(&self, node: &Node<L>, shape: PairShape, root: usize, small: usize, cell: &mut Cell<L>) {
         (cell.is_open, cell.is_counted) = (true, false);
         let passing = node.passing[root].get();
         let picked = if small == 1 { passing } else { node.mass - passing }.min(node.ids.len() as u64);

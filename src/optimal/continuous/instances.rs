@@ -1,7 +1,7 @@
 //! The search's view of the data: instances of one class and one mass, ranked and ordered by each column.
 
-use super::super::Run;
-use super::super::masses::ClassMasses;
+use super::super::label_masses::ClassMasses;
+use super::super::run::Run;
 use super::stump::{Index, part_length};
 use crate::budget::{Reserved, Stop, Ticker};
 use crate::data::RankedTable;

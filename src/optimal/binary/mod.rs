@@ -8,46 +8,47 @@
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
 
+mod accumulator;
 mod aligned;
-mod bounds;
-mod branches;
-mod count;
+pub(super) mod bench_hooks;
+mod bit_table;
+mod canonical;
+mod child;
 mod instances;
-mod lane;
-mod levels;
+mod multi_class;
 mod node;
-mod pairs;
-pub(super) mod parts;
-mod rebuild;
+mod node_budgets;
+mod pair_counts;
+mod pair_shape;
+mod root_bounds;
 mod search;
-mod state;
-mod table;
-mod tiles;
-mod weigh;
+mod two_class;
+mod weighted_counts;
+mod workspace;
 
 use std::sync::Mutex;
 
 use smallvec::smallvec;
 
-use super::Rank;
-use super::anytime::Anytime;
 use super::cache::CacheKind;
-use super::plain::PlainSearch;
+use super::params::Rank;
 use super::problem::{Cases, Mass, Problem};
-use super::rebuild::Shape;
+use super::progress::Anytime;
+use super::reference::search::PlainSearch;
+use super::shape::Shape;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
 use crate::simd::{BLOCK, Isa};
 use crate::threads::lock;
+pub(super) use accumulator::Lane;
+use bit_table::Layout;
+use canonical::Found;
 pub use instances::Counting;
 pub(super) use instances::Instances;
-pub(super) use lane::Lane;
-use levels::Levels;
 use node::Node;
-use rebuild::Found;
-use state::{Ask, AtNode, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
-use table::Layout;
+use node_budgets::Levels;
+use workspace::{Ask, AtNode, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
 
 /// In which order the roots of a node are tried. Results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,18 +6,18 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-use super::bounds::BranchBounds;
-use super::cache::Known;
-use super::pairs::PairCounts;
-use super::plain::PlainSearch;
-use super::problem::{Cases, Mass};
+use super::super::cache::Known;
+use super::super::problem::{Cases, Mass};
+use super::pair_counts::PairCounts;
+use super::search::PlainSearch;
+use super::similarity::BranchBounds;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::{full, shares};
 use crate::threads::{held, lock};
 
 /// What a node is asked for.
 #[derive(Clone, Copy)]
-pub(super) enum Goal {
+pub(in crate::optimal) enum Goal {
     /// The least cost, if below the cutoff; `leaf` is that of no split.
     Cost { leaf: u64, cutoff: u64 },
     /// The first test, in column-then-cut order, that reaches this cost, which is the least and below that of a leaf.
@@ -26,14 +26,14 @@ pub(super) enum Goal {
 
 /// A root, with the nodes given to its passing and failing branch and the least costs of those branches.
 #[derive(Clone, Copy)]
-pub(super) struct Found {
-    pub(super) test: usize,
-    pub(super) share: (u64, u64),
-    pub(super) costs: (u64, u64),
+pub(in crate::optimal) struct Found {
+    pub(in crate::optimal) test: usize,
+    pub(in crate::optimal) share: (u64, u64),
+    pub(in crate::optimal) costs: (u64, u64),
 }
 
 /// Who wants to know what happens at a node.
-pub(super) trait Watch: Sync {
+pub(in crate::optimal) trait Watch: Sync {
     /// A better tree: its root, and the cases of its two branches, passing first.
     fn improved(&self, root: Found, branches: [&Cases; 2]);
     /// No tree costs less than this.
@@ -41,7 +41,7 @@ pub(super) trait Watch: Sync {
 }
 
 /// A node at work. Shared by the threads that try its tests.
-pub(super) struct Branching<'a, 's, M> {
+pub(in crate::optimal) struct Branching<'a, 's, M> {
     search: &'a PlainSearch<'s, M>,
     cases: &'a Cases,
     depth: u32,
@@ -58,7 +58,7 @@ pub(super) struct Branching<'a, 's, M> {
 }
 
 impl<'a, 's, M: Mass> Branching<'a, 's, M> {
-    pub(super) fn new(
+    pub(in crate::optimal) fn new(
         search: &'a PlainSearch<'s, M>,
         cases: &'a Cases,
         depth: u32,
@@ -87,7 +87,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
     }
 
     /// The least cost, if below the cutoff, else a bound not below it. Only for [`Goal::Cost`].
-    pub(super) fn run(self) -> Result<u64, Stop> {
+    pub(in crate::optimal) fn run(self) -> Result<u64, Stop> {
         let Goal::Cost { leaf, cutoff } = self.goal else { unreachable!("`first` serves the other goal") };
         self.try_all()?;
         let best = self.incumbent.load(Relaxed);
@@ -95,7 +95,7 @@ impl<'a, 's, M: Mass> Branching<'a, 's, M> {
     }
 
     /// The first test that reaches the cost. Only for [`Goal::First`].
-    pub(super) fn first(self) -> Result<Option<Found>, Stop> {
+    pub(in crate::optimal) fn first(self) -> Result<Option<Found>, Stop> {
         self.try_all()?;
         Ok(held(self.found.into_inner()))
     }

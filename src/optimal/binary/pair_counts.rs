@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use super::lane::Lane;
-use super::pairs::{Block, Shape, blocks};
-use super::table::Columns;
-use super::weigh::{Sums, Weighed};
+use super::accumulator::Lane;
+use super::bit_table::Columns;
+use super::pair_shape::{Block, PairShape, blocks};
+use super::weighted_counts::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Kernel, Masked};
 
 /// Counts a matrix of pairs.
 pub(super) struct CountPairs<'a, 'b, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) counted: Counted<'a, L>,
     pub(super) live: &'a [u32],
     pub(super) pairs: &'a mut [L],
@@ -37,7 +37,7 @@ impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
 
 /// Counts, per position and channel, what passes a test, or what there is at all.
 pub(super) struct CountRow<'a, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) counted: Counted<'a, L>,
     pub(super) of: Option<usize>,
     pub(super) row: &'a mut [L],
@@ -60,7 +60,7 @@ impl<L: Lane> Kernel for CountRow<'_, L> {
 
 #[inline(always)]
 pub(super) fn count_row<P: Instructions, L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     counted: Counted<L>,
     masks: Masks,
     first: usize,
@@ -115,7 +115,7 @@ impl<L> Copy for Counted<'_, L> {}
 impl<'a, L> Counted<'a, L> {
     /// About how many nanoseconds the pairs of a test take to count and use.
     #[inline(always)]
-    pub(super) fn work(self, shape: Shape, g: usize) -> usize {
+    pub(super) fn work(self, shape: PairShape, g: usize) -> usize {
         (shape.stride - g) * (self.words() + 4 * shape.channels) / BLOCK
     }
 
@@ -143,7 +143,7 @@ impl<'a, L> Counted<'a, L> {
 /// Adds up the masses of the instances of some groups that `masks` has set.
 #[inline(always)]
 fn add_groups<P: Instructions, L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     counted: Counted<L>,
     groups: Range<usize>,
     masks: Masks,
@@ -163,7 +163,7 @@ fn add_groups<P: Instructions, L: Lane>(
 /// Counts the instances of some groups that `masks` has set.
 #[inline(always)]
 fn count_groups<P: Instructions, L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     columns: &Columns,
     groups: Range<usize>,
     masks: Masks,
@@ -213,7 +213,7 @@ fn count_groups<P: Instructions, L: Lane>(
 
 /// Counts, per position, the mass that a set of instances (a bit each) shares with a column, over all classes.
 pub(super) struct CountShared<'a, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) counted: Counted<'a, L>,
     pub(super) shared: &'a mut [L],
     pub(super) sums: &'a mut Sums<L>,

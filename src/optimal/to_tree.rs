@@ -1,7 +1,7 @@
 //! From the shape of a tree to the tree that users see: masses, labels, and where cases without a value go.
 
-use super::Run;
-use super::rebuild::Shape;
+use super::run::Run;
+use super::shape::Shape;
 use crate::data::{Labels, OwnTests, Target, Value};
 use crate::error::Result;
 use crate::objective::{self, Rewards};

@@ -1,10 +1,10 @@
 //! Parts of the search at the root of a table, to be measured on their own.
 
 use super::super::problem::{Mass, Problem};
+use super::accumulator::Lane;
 use super::instances::{Counting, Instances};
-use super::lane::Lane;
-use super::pairs::BestStumps;
-use super::state::DenseSearch;
+use super::multi_class::BestStumps;
+use super::workspace::DenseSearch;
 use super::{Room, Switches, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};
 

@@ -1,14 +1,14 @@
 //! Phase two of MurTree's Algorithm 4: the best trees of depth two, from pair counts alone.
 
-use super::pairs::PairCounts;
-use super::problem::{Mass, Problem};
+use super::super::problem::{Mass, Problem};
+use super::pair_counts::PairCounts;
 use crate::budget::{Stop, Ticker};
 
 /// For each root test, what its two branches cost as leaves and under their best further test.
 ///
 /// Branch 0 is the false side. Costs are those of the branches alone; [`INADMISSIBLE`] where a branch has too few cases.
 #[derive(Default)]
-pub(super) struct Roots {
+pub(in crate::optimal) struct Roots {
     leaf: Vec<[u64; 2]>,
     /// At most `leaf`: the best of a leaf and of one more node, its penalty included.
     best: Vec<[u64; 2]>,
@@ -16,11 +16,11 @@ pub(super) struct Roots {
 }
 
 /// The cost of a root with too few cases in a branch; small enough that sums of it do not overflow.
-pub(super) const INADMISSIBLE: u64 = u64::MAX / 4;
+pub(in crate::optimal) const INADMISSIBLE: u64 = u64::MAX / 4;
 
 impl Roots {
     /// Prepares all roots: branches as leaves.
-    pub(super) fn start<M: Mass>(&mut self, problem: &Problem<M>, counts: &PairCounts<M>) {
+    pub(in crate::optimal) fn start<M: Mass>(&mut self, problem: &Problem<M>, counts: &PairCounts<M>) {
         self.node_penalty = problem.node_penalty;
         self.leaf.clear();
         let mut rest = vec![M::default(); problem.channels];
@@ -39,7 +39,7 @@ impl Roots {
     }
 
     /// Tries the tests of a block as roots over all later tests, and those as roots over the block. O(pairs x classes).
-    pub(super) fn improve<M: Mass>(
+    pub(in crate::optimal) fn improve<M: Mass>(
         &mut self,
         problem: &Problem<M>,
         counts: &PairCounts<M>,
@@ -106,7 +106,7 @@ impl Roots {
     }
 
     /// Takes over what other blocks found.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(in crate::optimal) fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.best.iter_mut().zip(&other.best) {
             for side in 0..2 {
                 mine[side] = mine[side].min(theirs[side]);
@@ -115,12 +115,12 @@ impl Roots {
     }
 
     /// The least cost of a tree with this root and at most three nodes.
-    pub(super) fn cost(&self, test: usize) -> u64 {
+    pub(in crate::optimal) fn cost(&self, test: usize) -> u64 {
         self.branch_cost(test, 0, 1) + self.branch_cost(test, 1, 1) + self.node_penalty
     }
 
     /// The least cost of one side of a root, with at most 0 or 1 nodes there.
-    pub(super) fn branch_cost(&self, test: usize, side: usize, nodes: u64) -> u64 {
+    pub(in crate::optimal) fn branch_cost(&self, test: usize, side: usize, nodes: u64) -> u64 {
         match self.leaf[test][side] {
             // An inadmissible root stays so, whatever its branches.
             INADMISSIBLE => INADMISSIBLE,
@@ -130,7 +130,7 @@ impl Roots {
     }
 
     /// The least cost of a tree of depth two with at most 0, 1, 2 and 3 nodes; `leaf` is that of no node.
-    pub(super) fn values(&self, leaf: u64) -> [u64; 4] {
+    pub(in crate::optimal) fn values(&self, leaf: u64) -> [u64; 4] {
         let mut values = [leaf; 4];
         for (leaf, best) in self.leaf.iter().zip(&self.best).filter(|(leaf, _)| leaf[0] != INADMISSIBLE) {
             let p = self.node_penalty;

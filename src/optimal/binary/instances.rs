@@ -12,21 +12,11 @@
 use std::ops::Range;
 
 use super::super::problem::{Mass, Problem};
-use super::lane::Lane;
-use super::pairs::Shape;
-use super::table::Layout;
+use super::accumulator::Lane;
+use super::bit_table::Layout;
+use super::pair_shape::{MassGroup, PairShape};
 use crate::bits;
 use crate::budget::{Reserved, Stop, Ticker};
-
-/// Instances of one channel and one mass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Group {
-    /// A class, or the channel of case counts after the classes.
-    pub(super) channel: usize,
-    /// The mass of each instance; of no meaning if they are weighed.
-    pub(super) mass: u64,
-    pub(super) instances: Range<usize>,
-}
 
 /// What is counted of a problem.
 pub(in crate::optimal) struct Instances {
@@ -35,7 +25,7 @@ pub(in crate::optimal) struct Instances {
     /// Classes, and one more if cases have to be counted apart from masses.
     pub(super) channels: usize,
     /// In order of channels.
-    pub(super) groups: Vec<Group>,
+    pub(super) groups: Vec<MassGroup>,
     /// The groups of each channel.
     pub(super) of_channel: Vec<Range<usize>>,
     /// The row of each instance.
@@ -168,7 +158,7 @@ impl Instances {
             ticker.tick(2 + times as usize)?;
         }
         if self.rows.len() > start {
-            self.groups.push(Group { channel: channel as usize, mass, instances: start..self.rows.len() });
+            self.groups.push(MassGroup { channel: channel as usize, mass, instances: start..self.rows.len() });
         }
         Ok(())
     }
@@ -198,9 +188,9 @@ impl Instances {
     }
 
     /// The shape of pair counts of this stride.
-    pub(super) fn shape(&self, stride: usize, min_leaf: u64) -> Shape<'_> {
+    pub(super) fn shape(&self, stride: usize, min_leaf: u64) -> PairShape<'_> {
         let Instances { n_classes, channels, ref groups, ref of_channel, .. } = *self;
-        Shape { stride, n_classes, channels, groups, of_channel, min_leaf }
+        PairShape { stride, n_classes, channels, groups, of_channel, min_leaf }
     }
 
     /// Mass of each channel, over instances in ascending order.
@@ -220,7 +210,7 @@ impl Instances {
 
     /// Where each group starts among instances in ascending order, and where the last ends.
     pub(super) fn starts(&self, instances: &[u32]) -> Vec<usize> {
-        let end = |group: &Group| instances.partition_point(|&i| (i as usize) < group.instances.end);
+        let end = |group: &MassGroup| instances.partition_point(|&i| (i as usize) < group.instances.end);
         std::iter::once(0).chain(self.groups.iter().map(end)).collect()
     }
 }

@@ -2,10 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard};
 
-use super::branch::{Found, Watch};
-use super::plain::PlainSearch;
-use super::problem::{Cases, Mass};
-use super::rebuild::Shape;
+use super::shape::Shape;
 use crate::budget::Budget;
 use crate::objective::{CostScale, Objective};
 use crate::threads::{held, lock};
@@ -149,33 +146,5 @@ impl<'a> Anytime<'a> {
 
     fn lock(&self) -> MutexGuard<'_, Incumbent> {
         lock(&self.incumbent)
-    }
-}
-
-/// Watches the root of a search.
-pub(super) struct RootWatch<'a, 'p, M> {
-    pub(super) anytime: &'a Anytime<'a>,
-    pub(super) search: &'a PlainSearch<'p, M>,
-    pub(super) depth: u32,
-    /// Whether bounds at this depth are bounds on all trees asked for.
-    pub(super) proves: bool,
-}
-
-impl<M: Mass> Watch for RootWatch<'_, '_, M> {
-    fn improved(&self, root: Found, branches: [&Cases; 2]) {
-        let cost = root.costs.0 + root.costs.1 + self.search.problem.node_penalty;
-        if cost >= self.anytime.cost() {
-            return;
-        }
-        // A limit may strike here: then the tree before this one is the best in hand.
-        if let Ok(shape) = self.search.rebuild_below(root, branches, self.depth) {
-            self.anytime.offer(shape, cost);
-        }
-    }
-
-    fn bounded(&self, bound: u64) {
-        if self.proves {
-            self.anytime.prove(bound);
-        }
     }
 }

@@ -1,68 +1,18 @@
 //! Pair counts, and the best trees of depth two that they give (Algorithm 4 of MurTree, all pairs at once).
 //!
-//! For tests g and h and a channel c, the mass that passes both is in row g of the pairs, at [`Shape::slot`] of c and h:
+//! For tests g and h and a channel c, the mass that passes both is in row g of the pairs, at [`PairShape::slot`] of c and h:
 //! blocks of 16 tests, for each of which the channels stand side by side. Only blocks from that of g on are filled: (h, g)
 //! is (g, h). From it and the counts of single tests follow all four cells
 //! of (g, h), and from those the errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
 
-use std::ops::Range;
-
+use super::accumulator::Lane;
 use super::aligned::Aligned;
-use super::count::{Counted, count_row};
-use super::instances::Group;
-use super::lane::Lane;
-use super::tiles::Extremes;
-use super::weigh::Sums;
+use super::pair_counts::{Counted, count_row};
+use super::pair_shape::{Block, PairShape, blocks};
+use super::two_class::Extremes;
+use super::weighted_counts::Sums;
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Kernel};
-
-/// The sizes that pair counts have in common.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Shape<'a> {
-    pub(super) stride: usize,
-    pub(super) n_classes: usize,
-    /// Classes, and one more if cases are counted apart.
-    pub(super) channels: usize,
-    pub(super) groups: &'a [Group],
-    /// The groups of each channel.
-    pub(super) of_channel: &'a [Range<usize>],
-    pub(super) min_leaf: u64,
-}
-
-impl Shape<'_> {
-    /// The length of a row: a count per test and channel.
-    #[inline(always)]
-    pub(super) fn row(self) -> usize {
-        self.channels * self.stride
-    }
-
-    /// Where the count of a test is in a row.
-    #[inline(always)]
-    pub(super) fn slot(self, channel: usize, position: usize) -> usize {
-        (position / BLOCK * self.channels + channel) * BLOCK + position % BLOCK
-    }
-
-    /// The size of a matrix of pair counts.
-    pub(super) fn n_pairs(self) -> usize {
-        self.row() * self.stride
-    }
-
-    /// Whether trees of depth two are found from differences between two classes.
-    #[inline(always)]
-    pub(super) fn by_difference(self) -> bool {
-        self.n_classes == 2 && self.channels == 2 && self.min_leaf <= 1
-    }
-
-    /// The room that trees of depth two need: for a matrix if it is kept, else for what is counted at once.
-    pub(super) fn room(self, keeps: bool) -> usize {
-        match (self.by_difference(), keeps) {
-            (true, true) => self.stride * self.stride,
-            (true, false) => BLOCK * self.stride,
-            (false, true) => self.n_pairs(),
-            (false, false) => self.row(),
-        }
-    }
-}
 
 /// Counts of single tests, a row each: of who passes and of who does not.
 #[derive(Debug, Default)]
@@ -74,7 +24,7 @@ pub(super) struct Singles<L> {
 impl<L: Lane> Singles<L> {
     /// Their errors as leaves, and whether both sides of a test are large enough for a split.
     #[inline(always)]
-    fn side(&self, shape: Shape, side: bool, position: usize) -> (u64, bool) {
+    fn side(&self, shape: PairShape, side: bool, position: usize) -> (u64, bool) {
         let counts = if side { &self.true_side } else { &self.false_side };
         let at = |channel: usize| counts[shape.slot(channel, position)].get();
         let (mut sum, mut most) = (0, 0);
@@ -88,25 +38,25 @@ impl<L: Lane> Singles<L> {
 
     /// The mass on this side of a test.
     #[inline(always)]
-    fn mass(&self, shape: Shape, side: bool, position: usize) -> L {
+    fn mass(&self, shape: PairShape, side: bool, position: usize) -> L {
         let counts = if side { &self.true_side } else { &self.false_side };
         (0..shape.n_classes).fold(L::default(), |sum, class| sum.plus(counts[shape.slot(class, position)]))
     }
 
     /// The errors of the leaf on this side of a test.
-    pub(super) fn leaf(&self, shape: Shape, side: bool, position: usize) -> u64 {
+    pub(super) fn leaf(&self, shape: PairShape, side: bool, position: usize) -> u64 {
         self.side(shape, side, position).0
     }
 
     /// Whether a test splits the cases into branches that are large enough.
-    pub(super) fn admissible(&self, shape: Shape, position: usize) -> bool {
+    pub(super) fn admissible(&self, shape: PairShape, position: usize) -> bool {
         self.side(shape, true, position).1 && self.side(shape, false, position).1
     }
 }
 
 /// Counts single tests on both sides of a root.
 pub(super) struct SplitSingles<'a, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) root: usize,
     pub(super) totals: &'a [L],
     /// How much passes the root and each other test.
@@ -162,7 +112,7 @@ pub(super) struct Stumps<L> {
 
 /// Finds the best stumps in the branches of all tests of some cases.
 pub(super) struct BestStumps<'a, 'b, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     /// Where to count the pairs from, if they are not counted yet.
     pub(super) count: Option<Counted<'a, L>>,
     /// The pair counts of the cases, or of those that `whole` has and they do not.
@@ -240,18 +190,11 @@ impl<L: Lane> BestStumps<'_, '_, L> {
 
 /// The pairs of one test g with all tests.
 struct Row<'a, L> {
-    shape: Shape<'a>,
+    shape: PairShape<'a>,
     pairs: &'a [L],
     whole: &'a [L],
     singles: &'a Singles<L>,
     g: usize,
-}
-
-pub(super) type Block<L> = [L; BLOCK];
-
-#[inline(always)]
-pub(super) fn blocks<L>(row: &[L]) -> &[Block<L>] {
-    row.as_chunks::<BLOCK>().0
 }
 
 #[inline(always)]
@@ -279,7 +222,7 @@ impl<'a, L: Lane> Row<'a, L> {
         start: usize,
         (on_true, on_false): (&mut [L], &mut [L]),
     ) -> (L, L) {
-        let Shape { n_classes, channels, min_leaf, .. } = self.shape;
+        let PairShape { n_classes, channels, min_leaf, .. } = self.shape;
         let (on_true, on_false) = (on_true.as_chunks_mut::<BLOCK>().0, on_false.as_chunks_mut::<BLOCK>().0);
         let (mut in_true, mut in_false) = ([L::default(); BLOCK], [L::default(); BLOCK]);
         let fewest = L::of(min_leaf.min(L::MAX.get()));
@@ -339,7 +282,7 @@ impl<'a, L: Lane> Row<'a, L> {
 /// The least costs over some cases of trees of depth two with at most 0, 1, 2 and 3 nodes, each node costing `penalty`.
 /// `tell` hears of each admissible root and the least cost of two stumps or leaves below it.
 pub(super) fn depth_two_costs<L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     live: &[u32],
     singles: &Singles<L>,
     stumps: &Stumps<L>,
@@ -367,7 +310,7 @@ pub(super) fn depth_two_costs<L: Lane>(
 /// splits the cases into branches that are too small.
 #[inline]
 pub(super) fn branch_costs<L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     singles: &Singles<L>,
     stumps: &Stumps<L>,
     penalty: u64,

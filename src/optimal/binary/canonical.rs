@@ -1,4 +1,4 @@
-//! From least costs to the canonical tree, which is defined in [`super::super::rebuild`].
+//! From least costs to the canonical tree, which is defined in [`super::super::reference::canonical`].
 //!
 //! The tests of a node are tried in order with a cutoff just above its cost: those before the first that reaches it are
 //! ruled out, mostly by bounds already known. A test may split the cases although it tells no instances apart, if all
@@ -7,12 +7,12 @@
 use smallvec::smallvec;
 
 use super::super::problem::{Cases, Mass};
-use super::super::rebuild::Shape;
-use super::lane::Lane;
-use super::levels::Levels;
+use super::super::shape::Shape;
+use super::accumulator::Lane;
+use super::multi_class::branch_costs;
 use super::node::NONE;
-use super::pairs::branch_costs;
-use super::state::{Ask, AtNode, Costs, DenseSearch};
+use super::node_budgets::Levels;
+use super::workspace::{Ask, AtNode, Costs, DenseSearch};
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};

@@ -13,11 +13,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::pairs::PairCounts;
-use super::problem::{Cases, Mass, Problem};
+use super::super::problem::{Cases, Mass, Problem};
+use super::pair_counts::PairCounts;
 
 /// The equivalent-points bound. O(cases).
-pub(super) fn equivalent_points<M: Mass>(problem: &Problem<M>, cases: &Cases) -> u64 {
+pub(in crate::optimal) fn equivalent_points<M: Mass>(problem: &Problem<M>, cases: &Cases) -> u64 {
     let errors = |&row: &u32| {
         let masses = || problem.masses(row).iter().filter(|entry| (entry.0 as usize) < problem.n_classes);
         let sum: u64 = masses().map(|entry| entry.1.into()).sum();
@@ -27,27 +27,27 @@ pub(super) fn equivalent_points<M: Mass>(problem: &Problem<M>, cases: &Cases) ->
 }
 
 /// Lower bounds on the branches of all tests at one node, raised as branches are solved. Side 0 is the false one.
-pub(super) struct BranchBounds {
+pub(in crate::optimal) struct BranchBounds {
     lower: Vec<[AtomicU64; 2]>,
 }
 
 impl BranchBounds {
-    pub(super) fn new(n_tests: usize) -> Self {
+    pub(in crate::optimal) fn new(n_tests: usize) -> Self {
         BranchBounds { lower: (0..n_tests).map(|_| Default::default()).collect() }
     }
 
     /// The bounds of both branches of a test.
-    pub(super) fn of(&self, test: usize) -> [u64; 2] {
+    pub(in crate::optimal) fn of(&self, test: usize) -> [u64; 2] {
         [self.lower[test][0].load(Relaxed), self.lower[test][1].load(Relaxed)]
     }
 
-    pub(super) fn raise(&self, test: usize, side: usize, bound: u64) {
+    pub(in crate::optimal) fn raise(&self, test: usize, side: usize, bound: u64) {
         self.lower[test][side].fetch_max(bound, Relaxed);
     }
 
     /// Raises the bounds of all tests by their similarity to the branches of `solved`. `counts` covers all tests.
     /// O(tests x classes).
-    pub(super) fn spread<M: Mass>(&self, problem: &Problem<M>, counts: &PairCounts<M>, solved: usize) {
+    pub(in crate::optimal) fn spread<M: Mass>(&self, problem: &Problem<M>, counts: &PairCounts<M>, solved: usize) {
         let values = self.of(solved);
         if values == [0, 0] {
             return;

@@ -4,8 +4,8 @@
 //! a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so sums come
 //! in the order of rows and are written by position in the end.
 
-use super::lane::Lane;
-use super::table::{Columns, Layout};
+use super::accumulator::Lane;
+use super::bit_table::{Columns, Layout};
 use crate::simd::Instructions;
 
 /// Instances of a node that have a mass each.

@@ -4,14 +4,15 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
+use super::accumulator::Lane;
 use super::aligned::Aligned;
-use super::count::{CountPairs, CountRow, Counted};
+use super::bit_table::{Columns, Layout, Rows};
 use super::instances::Instances;
-use super::lane::Lane;
-use super::pairs::{Shape, Singles};
-use super::table::{Columns, Layout, Rows};
-use super::tiles::Differences;
-use super::weigh::{Sums, Weighed};
+use super::multi_class::Singles;
+use super::pair_counts::{CountPairs, CountRow, Counted};
+use super::pair_shape::PairShape;
+use super::two_class::Differences;
+use super::weighted_counts::{Sums, Weighed};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
@@ -75,7 +76,7 @@ pub(super) struct Parent<'a> {
 
 impl<L: Lane> Node<L> {
     /// The shape of its pair counts.
-    pub(super) fn shape<'a>(&self, instances: &'a Instances, min_leaf: u64) -> Shape<'a> {
+    pub(super) fn shape<'a>(&self, instances: &'a Instances, min_leaf: u64) -> PairShape<'a> {
         instances.shape(self.layout.stride(), min_leaf)
     }
 
@@ -213,7 +214,7 @@ impl<L: Lane> Node<L> {
         Ok(())
     }
 
-    fn count_pairs(&mut self, isa: Isa, shape: Shape, sums: &mut Sums<L>, ticker: &mut Ticker) -> Result<(), Stop> {
+    fn count_pairs(&mut self, isa: Isa, shape: PairShape, sums: &mut Sums<L>, ticker: &mut Ticker) -> Result<(), Stop> {
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.grow(shape.n_pairs());
         let (counted, live) = (self.counted(None), &self.live);
@@ -247,7 +248,7 @@ impl<L: Lane> Node<L> {
     }
 
     /// Where what trees of depth two are found from is kept.
-    pub(super) fn matrix(&mut self, shape: Shape) -> &mut Aligned<L> {
+    pub(super) fn matrix(&mut self, shape: PairShape) -> &mut Aligned<L> {
         if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
     }
 
@@ -262,7 +263,7 @@ impl<L: Lane> Node<L> {
     }
 
     /// Writes to `row` how much passes both f and each other test, per channel.
-    pub(super) fn pairs_of(&self, isa: Isa, shape: Shape, f: usize, row: &mut Aligned<L>, sums: &mut Sums<L>) {
+    pub(super) fn pairs_of(&self, isa: Isa, shape: PairShape, f: usize, row: &mut Aligned<L>, sums: &mut Sums<L>) {
         let length = shape.row();
         row.fill_with(length, L::default());
         if !self.keeps {

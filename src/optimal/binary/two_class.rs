@@ -8,12 +8,13 @@
 //! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
 //! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
 
-use super::count::Counted;
-use super::instances::Group;
-use super::lane::Lane;
-use super::pairs::{BestStumps, Block, Shape, Singles, Stumps, blocks, smallest};
-use super::table::Columns;
-use super::weigh::{Sums, Weighed};
+use super::accumulator::Lane;
+use super::bit_table::Columns;
+use super::multi_class::{BestStumps, Singles, Stumps, smallest};
+use super::pair_counts::Counted;
+use super::pair_shape::MassGroup;
+use super::pair_shape::{Block, PairShape, blocks};
+use super::weighted_counts::{Sums, Weighed};
 use crate::budget::Stop;
 use crate::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
 
@@ -231,7 +232,7 @@ impl<L> Counted<'_, L> {
 /// The groups of what is counted, in the order to count them: those of the greatest masses first, doubled as often as
 /// the next is smaller. None if that does not give their masses in 32 bits.
 #[inline(always)]
-fn runs_of<L: Lane>(shape: Shape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
+fn runs_of<L: Lane>(shape: PairShape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
     runs.clear();
     if L::WIDE || shape.groups.iter().any(|group| !group.mass.is_power_of_two()) {
         return;
@@ -241,7 +242,7 @@ fn runs_of<L: Lane>(shape: Shape, counted: Counted<L>, runs: &mut Vec<WordRun>) 
         if let Some(last) = runs.last_mut() {
             last.doublings += 1;
         }
-        let run = |(of, words): (&Group, &[usize])| WordRun {
+        let run = |(of, words): (&MassGroup, &[usize])| WordRun {
             start: words[0],
             end: words[1],
             negative: of.channel > 0,
@@ -255,7 +256,7 @@ fn runs_of<L: Lane>(shape: Shape, counted: Counted<L>, runs: &mut Vec<WordRun>) 
 /// Counts the differences of a tile: of the tests that the masks are of by those of block `j`.
 #[inline(always)]
 fn count_tile<P: Instructions, L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     counted: Counted<L>,
     (masks, runs): (&[[u32; BLOCK]], &[WordRun]),
     j: usize,
@@ -282,7 +283,7 @@ fn count_tile<P: Instructions, L: Lane>(
 /// Weighs the differences of a row of tiles: of some tests of one block by those of that block and all after it.
 #[inline(always)]
 fn weigh_tiles<P: Instructions, L: Lane>(
-    shape: Shape,
+    shape: PairShape,
     (counted, weighed): (Counted<L>, Weighed<L>),
     tests: &[u32],
     tiles: &mut [Tile<L>],
@@ -302,7 +303,7 @@ fn weigh_tiles<P: Instructions, L: Lane>(
 
 /// Takes the differences between two classes from a matrix of pair counts.
 pub(super) struct Differences<'a, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) pairs: &'a [L],
     pub(super) differences: &'a mut [L],
 }

@@ -10,12 +10,13 @@ use smallvec::smallvec;
 
 use super::super::problem::Mass;
 use super::Order;
-use super::bounds::{Grand, Great, Spread};
-use super::lane::Lane;
-use super::levels::Levels;
+use super::accumulator::Lane;
+use super::multi_class::{BestStumps, depth_two_costs};
 use super::node::{Node, Parent, leaf};
-use super::pairs::{BestStumps, Shape, depth_two_costs};
-use super::state::{
+use super::node_budgets::Levels;
+use super::pair_shape::PairShape;
+use super::root_bounds::{Grand, Great, Spread};
+use super::workspace::{
     Ask, AtNode, Cell, Costs, DenseSearch, Improvement, Inherited, Root, Run, State, Watch, read, write,
 };
 use crate::budget::{Stop, Ticker};
@@ -23,7 +24,7 @@ use crate::threads::{held, lock};
 
 impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The shape of a node's pair counts.
-    pub(super) fn shape(&self, node: &Node<L>) -> Shape<'_> {
+    pub(super) fn shape(&self, node: &Node<L>) -> PairShape<'_> {
         self.instances.shape(node.layout.stride(), self.problem.min_leaf)
     }
 

@@ -10,56 +10,58 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::bounds;
-use super::branch::{Branching, Goal, Watch};
-use super::cache::{Cache, Known};
+use super::super::cache::{Cache, Known};
+use super::super::params::Rank;
+use super::super::problem::{Cases, Mass, Problem};
+use super::super::progress::Anytime;
 use super::depth_two::Roots;
-use super::pairs::PairCounts;
-use super::problem::{Cases, Mass, Problem};
+use super::node::{Branching, Found, Goal, Watch};
+use super::pair_counts::PairCounts;
+use super::similarity;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
 use crate::threads::lock;
 
 /// One run of the plain search.
-pub(super) struct PlainSearch<'a, M> {
-    pub(super) problem: &'a Problem<M>,
-    pub(super) budget: &'a Budget,
-    pub(super) cache: Box<dyn Cache>,
-    /// Whether to prune by the bounds of [`super::bounds`].
-    pub(super) bounds: bool,
+pub(in crate::optimal) struct PlainSearch<'a, M> {
+    pub(in crate::optimal) problem: &'a Problem<M>,
+    pub(in crate::optimal) budget: &'a Budget,
+    pub(in crate::optimal) cache: Box<dyn Cache>,
+    /// Whether to prune by the bounds of [`super::similarity`].
+    pub(in crate::optimal) bounds: bool,
     /// Whether to solve depth two from pair counts.
-    pub(super) depth_two: bool,
-    pub(super) threads: usize,
+    pub(in crate::optimal) depth_two: bool,
+    pub(in crate::optimal) threads: usize,
     /// Estimated work (in pair additions) above which a node's tests are shared out among threads.
-    pub(super) parallel_work: u64,
+    pub(in crate::optimal) parallel_work: u64,
     /// Bytes that the pair counts of one node may take.
-    pub(super) pair_bytes: usize,
-    pub(super) scratch: Mutex<Vec<Scratch<M>>>,
-    pub(super) stats: Counters,
+    pub(in crate::optimal) pair_bytes: usize,
+    pub(in crate::optimal) scratch: Mutex<Vec<Scratch<M>>>,
+    pub(in crate::optimal) stats: Counters,
 }
 
 /// Buffers of one node at work, used again and again.
-pub(super) struct Scratch<M> {
-    pub(super) counts: PairCounts<M>,
-    pub(super) roots: Roots,
+pub(in crate::optimal) struct Scratch<M> {
+    pub(in crate::optimal) counts: PairCounts<M>,
+    pub(in crate::optimal) roots: Roots,
 }
 
 /// What happened during a search.
 #[derive(Default)]
-pub(super) struct Counters {
-    pub(super) depth_two: AtomicU64,
-    pub(super) cache_hits: AtomicU64,
-    pub(super) bounded: AtomicU64,
+pub(in crate::optimal) struct Counters {
+    pub(in crate::optimal) depth_two: AtomicU64,
+    pub(in crate::optimal) cache_hits: AtomicU64,
+    pub(in crate::optimal) bounded: AtomicU64,
 }
 
 impl<M: Mass> PlainSearch<'_, M> {
     /// The least cost over these cases of a tree of at most this depth and number of nodes.
-    pub(super) fn solve(&self, cases: &Cases, depth: u32, nodes: u64, cutoff: u64) -> Result<u64, Stop> {
+    pub(in crate::optimal) fn solve(&self, cases: &Cases, depth: u32, nodes: u64, cutoff: u64) -> Result<u64, Stop> {
         self.solve_watched(cases, depth, nodes, cutoff, None)
     }
 
     /// [`PlainSearch::solve`], telling `watch` of improvements and bounds at this node.
-    pub(super) fn solve_watched(
+    pub(in crate::optimal) fn solve_watched(
         &self,
         cases: &Cases,
         depth: u32,
@@ -73,7 +75,7 @@ impl<M: Mass> PlainSearch<'_, M> {
         if depth == 0 {
             return Ok(leaf);
         }
-        let floor = if self.bounds { bounds::equivalent_points(self.problem, cases) } else { 0 };
+        let floor = if self.bounds { similarity::equivalent_points(self.problem, cases) } else { 0 };
         let with_split = floor + self.problem.node_penalty;
         if leaf <= with_split {
             return Ok(leaf);
@@ -97,18 +99,23 @@ impl<M: Mass> PlainSearch<'_, M> {
     }
 
     /// Least costs with at most 0, 1, 2 and 3 nodes, of depth one or two (Algorithm 4).
-    pub(super) fn depth_two(&self, cases: &Cases, depth: u32) -> Result<[u64; 4], Stop> {
+    pub(in crate::optimal) fn depth_two(&self, cases: &Cases, depth: u32) -> Result<[u64; 4], Stop> {
         self.with_scratch(|scratch| self.depth_two_with(cases, depth, scratch))
     }
 
     /// [`PlainSearch::depth_two`] in the buffers given.
-    pub(super) fn depth_two_with(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<[u64; 4], Stop> {
+    pub(in crate::optimal) fn depth_two_with(
+        &self,
+        cases: &Cases,
+        depth: u32,
+        scratch: &mut Scratch<M>,
+    ) -> Result<[u64; 4], Stop> {
         self.roots(cases, depth, scratch)?;
         Ok(scratch.roots.values(self.problem.leaf(&scratch.counts.totals)))
     }
 
     /// Fills `scratch.roots`, and `scratch.counts` with at least the counts of single tests.
-    pub(super) fn roots(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<(), Stop> {
+    pub(in crate::optimal) fn roots(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<(), Stop> {
         let mut ticker = Ticker::new(self.budget);
         let Scratch { counts, roots } = scratch;
         if depth < 2 {
@@ -168,24 +175,97 @@ impl<M: Mass> PlainSearch<'_, M> {
     }
 
     /// Whether the pair counts of a node may be kept as a whole.
-    pub(super) fn counts_fit(&self) -> bool {
+    pub(in crate::optimal) fn counts_fit(&self) -> bool {
         PairCounts::bytes(self.problem, &(0..self.problem.n_tests)) <= self.pair_bytes
     }
 
     /// An estimate of the pair additions below a node.
-    pub(super) fn work(&self, cases: &Cases, depth: u32) -> u64 {
+    pub(in crate::optimal) fn work(&self, cases: &Cases, depth: u32) -> u64 {
         let entries = self.problem.mean_entries() as u64;
         let node = cases.rows.len() as u64 * (1 + entries * entries / 2) + 4 * (self.problem.n_tests as u64).pow(2);
         (0..depth.saturating_sub(2)).fold(node, |work, _| work.saturating_mul(self.problem.n_tests as u64))
     }
 
     /// Lends buffers to `act`. Work that a thread steals while it waits takes others.
-    pub(super) fn with_scratch<T>(&self, act: impl FnOnce(&mut Scratch<M>) -> T) -> T {
+    pub(in crate::optimal) fn with_scratch<T>(&self, act: impl FnOnce(&mut Scratch<M>) -> T) -> T {
         let pool = || lock(&self.scratch);
         let taken = pool().pop();
         let mut scratch = taken.unwrap_or_else(|| Scratch { counts: PairCounts::new(), roots: Roots::default() });
         let result = act(&mut scratch);
         pool().push(scratch);
         result
+    }
+}
+
+impl<M: Mass> PlainSearch<'_, M> {
+    /// Finds the canonical tree of the least cost, and proves it.
+    pub(in crate::optimal) fn prove_and_rebuild(
+        &self,
+        root: &Cases,
+        depth: u32,
+        nodes: u64,
+        rank: Rank,
+        anytime: &Anytime,
+    ) -> Result<(), Stop> {
+        self.budget.check()?;
+        let (shape, cost, _) = self.greedy(root, depth, nodes)?;
+        anytime.offer(shape, cost);
+        if depth > 2 && self.depth_two {
+            let cost = self.solve(root, 2, nodes, u64::MAX)?;
+            anytime.offer(self.rebuild(root, 2, nodes, cost)?, cost);
+        }
+        // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
+        for depth in 3..depth {
+            let watch = RootWatch { anytime, search: self, depth, proves: false };
+            self.solve_watched(root, depth, nodes, anytime.cost(), Some(&watch))?;
+        }
+        let watch = RootWatch { anytime, search: self, depth, proves: true };
+        let known = anytime.cost();
+        // Not below what is known: then that is the least.
+        let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);
+        anytime.prove(cost);
+        let mut shape = self.rebuild(root, depth, nodes, cost)?;
+        if rank == Rank::ObjectiveThenNodes {
+            anytime.replace(shape.clone(), cost);
+            // Algorithm 7.
+            let mut fewest = shape.n_nodes();
+            while fewest > 0 && self.solve(root, depth, fewest - 1, cost + 1)? == cost {
+                fewest -= 1;
+            }
+            if fewest < shape.n_nodes() {
+                shape = self.rebuild(root, depth, fewest, cost)?;
+            }
+        }
+        anytime.replace(shape, cost);
+        anytime.prove(cost);
+        Ok(())
+    }
+}
+
+/// Watches the root of a search.
+struct RootWatch<'a, 'p, M> {
+    anytime: &'a Anytime<'a>,
+    search: &'a PlainSearch<'p, M>,
+    depth: u32,
+    /// Whether bounds at this depth are bounds on all trees asked for.
+    proves: bool,
+}
+
+impl<M: Mass> Watch for RootWatch<'_, '_, M> {
+    fn improved(&self, root: Found, branches: [&Cases; 2]) {
+        let cost = root.costs.0 + root.costs.1 + self.search.problem.node_penalty;
+        if cost >= self.anytime.cost() {
+            return;
+        }
+        // A limit may strike here: then the tree before this one is the best in hand.
+        if let Ok(shape) = self.search.rebuild_below(root, branches, self.depth) {
+            self.anytime.offer(shape, cost);
+        }
+    }
+
+    fn bounded(&self, bound: u64) {
+        if self.proves {
+            self.anytime.prove(bound);
+        }
     }
 }

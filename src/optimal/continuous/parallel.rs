@@ -3,9 +3,9 @@
 use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex};
 
-use super::super::anytime::Anytime;
+use super::super::progress::Anytime;
 use super::interval::Interval;
-use super::room::Charge;
+use super::memory::Charge;
 use super::search::{Ask, Best, Search};
 use super::stump::Index;
 use crate::budget::Stop;

@@ -5,33 +5,16 @@
 //! branches' least costs add up to the node's; then the passing branch, then the failing one. Where a node budget binds,
 //! the passing branch gets the smallest share that allows the cost, be it 0, and the failing one the rest.
 
-use super::branch::{Branching, Found, Goal};
-use super::plain::PlainSearch;
-use super::problem::{Cases, Mass};
+use super::super::problem::{Cases, Mass};
+use super::super::shape::Shape;
+use super::node::{Branching, Found, Goal};
+use super::search::PlainSearch;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
 
-/// The shape of a tree: its tests. What leaves predict follows from the cases.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Shape {
-    Leaf,
-    /// A test, its passing and its failing branch.
-    Split(u32, Box<[Shape; 2]>),
-}
-
-impl Shape {
-    /// How many tests it has.
-    pub(super) fn n_nodes(&self) -> u64 {
-        match self {
-            Shape::Leaf => 0,
-            Shape::Split(_, branches) => 1 + branches.iter().map(Shape::n_nodes).sum::<u64>(),
-        }
-    }
-}
-
 impl<M: Mass> PlainSearch<'_, M> {
     /// The canonical tree over these cases, given its cost, which is the least.
-    pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
+    pub(in crate::optimal) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
         let (depth, nodes) = usable(depth, nodes);
         if cost == self.problem.leaf(&self.problem.totals(cases)) {
             return Ok(Shape::Leaf);
@@ -48,7 +31,12 @@ impl<M: Mass> PlainSearch<'_, M> {
     }
 
     /// The canonical tree under a root that was found, given the cases of its branches, passing first.
-    pub(super) fn rebuild_below(&self, root: Found, branches: [&Cases; 2], depth: u32) -> Result<Shape, Stop> {
+    pub(in crate::optimal) fn rebuild_below(
+        &self,
+        root: Found,
+        branches: [&Cases; 2],
+        depth: u32,
+    ) -> Result<Shape, Stop> {
         let pass = self.rebuild(branches[0], depth - 1, root.share.0, root.costs.0)?;
         let fail = self.rebuild(branches[1], depth - 1, root.share.1, root.costs.1)?;
         Ok(Shape::Split(root.test as u32, Box::new([pass, fail])))

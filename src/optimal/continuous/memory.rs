@@ -4,7 +4,7 @@
 //! entries; the rest is for intervals. Where all threads would not fit there are fewer. Where one would not, stumps are
 //! looked for without lists; then columns that were not looked at for a while are forgotten.
 
-use super::ground::{GROUP, Ground};
+use super::instances::{GROUP, Ground};
 use super::interval::Interval;
 use super::node::Opened;
 use super::stump::Index;

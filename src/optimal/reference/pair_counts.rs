@@ -2,19 +2,19 @@
 
 use std::ops::Range;
 
-use super::problem::{Cases, Mass, Problem};
+use super::super::problem::{Cases, Mass, Problem};
 use crate::budget::{Stop, Ticker};
 
 /// Masses of tests and of pairs of tests, on the true sides, for the pairs (g, h) with g in a block and h > g.
 ///
 /// All other sides follow from these (equations 2 to 5 of the paper).
-pub(super) struct PairCounts<M> {
+pub(in crate::optimal) struct PairCounts<M> {
     /// Per channel.
-    pub(super) totals: Vec<M>,
+    pub(in crate::optimal) totals: Vec<M>,
     /// Test-major: channels of each test.
-    pub(super) singles: Vec<M>,
+    pub(in crate::optimal) singles: Vec<M>,
     /// The tests g that `pairs` covers.
-    pub(super) block: Range<usize>,
+    pub(in crate::optimal) block: Range<usize>,
     /// Row-major upper triangle: channels of each pair.
     pairs: Vec<M>,
     /// Those of the row being counted.
@@ -25,7 +25,7 @@ pub(super) struct PairCounts<M> {
 
 impl<M: Mass> PairCounts<M> {
     /// Nothing counted, nothing allocated.
-    pub(super) fn new() -> Self {
+    pub(in crate::optimal) fn new() -> Self {
         PairCounts {
             totals: Vec::new(),
             singles: Vec::new(),
@@ -44,7 +44,7 @@ impl<M: Mass> PairCounts<M> {
     }
 
     /// Bytes of the pairs of a block.
-    pub(super) fn bytes(problem: &Problem<M>, block: &Range<usize>) -> usize {
+    pub(in crate::optimal) fn bytes(problem: &Problem<M>, block: &Range<usize>) -> usize {
         Self::pairs_in(block, problem.n_tests) * problem.channels * size_of::<M>()
     }
 
@@ -56,26 +56,26 @@ impl<M: Mass> PairCounts<M> {
 
     /// The channels of the pairs (g, g+1), (g, g+2), ... one after the other.
     #[inline]
-    pub(super) fn row(&self, g: usize) -> &[M] {
+    pub(in crate::optimal) fn row(&self, g: usize) -> &[M] {
         let start = self.position(g, g + 1);
         &self.pairs[start..start + (self.n_tests - g - 1) * self.channels]
     }
 
     /// The channels of a pair, in either order; the block must cover all tests.
     #[inline]
-    pub(super) fn pair(&self, g: usize, h: usize) -> &[M] {
+    pub(in crate::optimal) fn pair(&self, g: usize, h: usize) -> &[M] {
         let start = self.position(g.min(h), g.max(h));
         &self.pairs[start..start + self.channels]
     }
 
     /// The channels of one test.
     #[inline]
-    pub(super) fn single(&self, test: usize) -> &[M] {
+    pub(in crate::optimal) fn single(&self, test: usize) -> &[M] {
         &self.singles[test * self.channels..(test + 1) * self.channels]
     }
 
     /// Bytes that counting takes besides the pairs: single tests and totals.
-    pub(super) fn bytes_besides(problem: &Problem<M>) -> usize {
+    pub(in crate::optimal) fn bytes_besides(problem: &Problem<M>) -> usize {
         (problem.n_tests + 2) * problem.channels * size_of::<M>() + 4 * problem.n_tests
     }
 
@@ -101,7 +101,7 @@ impl<M: Mass> PairCounts<M> {
     ///
     /// A row is entered at the first cut of each chain that it passes; sums along the chains then give the counts of all
     /// cuts. So a column of a thousand cuts costs a row no more than one of ten.
-    pub(super) fn count(
+    pub(in crate::optimal) fn count(
         &mut self,
         problem: &Problem<M>,
         cases: &Cases,
@@ -182,12 +182,12 @@ impl<M: Mass> PairCounts<M> {
     }
 
     /// Forgets what was counted, but not the memory it took.
-    pub(super) fn forget(&mut self) {
+    pub(in crate::optimal) fn forget(&mut self) {
         self.totals.clear();
     }
 
     /// Counts all pairs, unless that was done since [`PairCounts::forget`].
-    pub(super) fn count_all_once(
+    pub(in crate::optimal) fn count_all_once(
         &mut self,
         problem: &Problem<M>,
         cases: &Cases,
@@ -198,7 +198,7 @@ impl<M: Mass> PairCounts<M> {
 
     /// What is left of a set's counts without those of a part of it (section 4.3.3: incremental counts). Both cover all
     /// tests.
-    pub(super) fn subtract(&mut self, whole: &Self, part: &Self, ticker: &mut Ticker) -> Result<(), Stop> {
+    pub(in crate::optimal) fn subtract(&mut self, whole: &Self, part: &Self, ticker: &mut Ticker) -> Result<(), Stop> {
         self.n_tests = whole.n_tests;
         self.channels = whole.channels;
         self.block = whole.block.clone();

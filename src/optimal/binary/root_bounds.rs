@@ -19,13 +19,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::accumulator::Lane;
 use super::aligned::Aligned;
-use super::count::CountShared;
-use super::lane::Lane;
-use super::levels::Levels;
 use super::node::{NONE, Node};
-use super::pairs::Shape;
-use super::weigh::Sums;
+use super::node_budgets::Levels;
+use super::pair_counts::CountShared;
+use super::pair_shape::PairShape;
+use super::weighted_counts::Sums;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
@@ -90,7 +90,7 @@ impl<L: Lane> RootBounds<L> {
 
 /// Raises the bounds of all roots by their similarity to the branches of a solved one.
 pub(super) struct Spread<'a, L> {
-    pub(super) shape: Shape<'a>,
+    pub(super) shape: PairShape<'a>,
     pub(super) bounds: &'a mut RootBounds<L>,
     pub(super) totals: &'a [L],
     /// How much passes the solved root and each other test, per channel.
@@ -178,7 +178,7 @@ struct Overlap<L> {
 impl<L: Lane> Overlap<L> {
     #[inline(always)]
     fn of(
-        shape: Shape,
+        shape: PairShape,
         channels: Range<usize>,
         (totals, passing, both): (&[L], &[L], &[L]),
         root: usize,
@@ -395,7 +395,7 @@ impl<L: Lane> Grand<L> {
     pub(super) fn bounds_of(
         &self,
         (root, side): (usize, usize),
-        (isa, shape, node): (Isa, Shape, &Node<L>),
+        (isa, shape, node): (Isa, PairShape, &Node<L>),
         (levels, branch): (Levels, Levels),
         known: &RootBounds<L>,
         both: &[L],
@@ -444,7 +444,7 @@ impl<L: Lane> Grand<L> {
     fn neighbours(
         &self,
         (root, side): (usize, usize),
-        (shape, node): (Shape, &Node<L>),
+        (shape, node): (PairShape, &Node<L>),
         known: &RootBounds<L>,
         both: &[L],
     ) -> Vec<(usize, u64)> {
@@ -479,7 +479,7 @@ impl<L: Lane> Grand<L> {
         &self,
         (child, only_there): (usize, u64),
         (root, side): (usize, usize),
-        (isa, shape, node): (Isa, Shape, &Node<L>),
+        (isa, shape, node): (Isa, PairShape, &Node<L>),
         (levels, branch): (Levels, Levels),
         Overlaps { set, shared, sums }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
