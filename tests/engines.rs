@@ -1,4 +1,4 @@
-//! The dense search against the plain one on problems too large for the oracle: depth 3 to 6, up to 200 rows.
+//! The binary engine against the reference on problems too large for the oracle: depth 3 to 6, up to 200 rows.
 //!
 //! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test engines -- --nocapture` runs as many problems as
 //! wanted from a first seed on, and says how far it came: a run that was interrupted goes on from there.

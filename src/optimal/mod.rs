@@ -2,18 +2,18 @@
 //!
 //! # The search
 //!
-//! 1. [`crate::data::BinaryTable`]: columns become 0/1 tests; equal rows merge; repeated tests go.
-//! 2. `problem`: masses become integers, tests are oriented so that rows are sparse.
-//! 3. `dense`: from depth three on, if its pair counts fit into memory.
-//! 4. Else the plain search, which is also the reference: `start` gives a greedy tree; then the best trees of depth two,
-//!    three and so on give upper bounds. `plain`, `branch`: branch and bound by recursion over root tests. `depth_two`
-//!    (over `pairs`) ends the recursion: it finds all best trees of depth two from pair counts (Algorithm 4 of Demirovic
-//!    et al., *MurTree*, JMLR 2022). `bounds` and `cache` cut branches short.
-//! 5. `rebuild`: the canonical tree, from least costs; `grow` gives it masses and labels.
-//! 6. `anytime`: the incumbent and the bound, at any moment.
+//! 1. `search`: an [`Objective`](crate::objective::Objective) says what labels cost, `offered` which tests there are and which
+//!    engine takes them. `label_masses`: what each label saves in each set of equal rows, which the engines see as the masses
+//!    of classes.
+//! 2. `continuous`: the engine for columns of many values, on all thresholds.
+//! 3. `run`: the engines over 0/1 tests, on a [`BinaryTable`](crate::data::BinaryTable) made into a `problem`: `binary` from
+//!    depth three on, if its pair counts fit into memory; else `reference`, against which the others are tested. What is
+//!    solved goes to a `cache`.
+//! 4. `to_tree`: masses and labels for the canonical tree, whose tests an engine found from least costs alone.
+//! 5. `progress`: the incumbent and the bound, at any moment. `fallback`: a greedy tree, where a limit left none that is better.
 //!
 //! Threads share the tests of a node; the incumbent, the bounds and the cache are common to all. Differences from the
-//! paper: costs are integer masses of any number of classes, not counts of two; the similarity bound comes from the pair
+//! papers: costs are integers of any number of labels, not counts of two classes; the similarity bound comes from the pair
 //! counts of a node rather than from an archive of earlier sets.
 
 mod binary;

@@ -84,8 +84,7 @@ pub enum Rank {
 /// Parts of the search that can be turned off to see what they buy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switches {
-    /// Whether the plain search, the reference, does all of the work of the engine over tests. Else the dense search does
-    /// it from depth three on.
+    /// Whether the reference engine does all of the work over tests. Else the binary engine does it from depth three on.
     pub plain: bool,
     /// What is remembered.
     pub cache: CacheKind,
@@ -104,7 +103,7 @@ pub struct Switches {
     pub dynamic_order: bool,
     /// In which order roots are tried (section 4.7).
     pub order: Order,
-    /// Whether trees of depth two are found from pair counts. The dense search cannot do otherwise.
+    /// Whether trees of depth two are found from pair counts. The binary engine cannot do otherwise.
     pub depth_two: bool,
     /// How masses that differ are added up.
     pub counting: Counting,
@@ -147,8 +146,8 @@ impl Default for Switches {
 }
 
 impl Switches {
-    pub(super) fn binary(&self, keeps_pairs: bool) -> binary::Switches {
-        binary::Switches {
+    pub(super) fn binary(&self, keeps_pairs: bool) -> binary::BinarySwitches {
+        binary::BinarySwitches {
             cache: self.cache,
             similarity: self.bounds,
             transpositions: self.transpositions,

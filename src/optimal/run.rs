@@ -9,7 +9,7 @@ use super::params::Checked;
 use super::problem::{self, Mass, Problem};
 use super::progress::{Anytime, Board, Incumbent};
 use super::reference::pair_counts::PairCounts;
-use super::reference::search::{Counters, PlainSearch};
+use super::reference::search::{Counters, ReferenceEngine};
 use super::{binary, reference};
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::Constraints;
@@ -80,18 +80,18 @@ impl<'a> Run<'a> {
         let (available, scratches) =
             (self.budget.available(), |threads: usize| (threads * (depth as usize + 2)) as u64);
         let of_node = (PairCounts::bytes_besides(&problem) + 128 * problem.n_tests + 16 * problem.n_rows) as u64;
-        let mut plain_threads = self.threads;
-        while plain_threads > 1 && scratches(plain_threads) * of_node > available / 4 {
-            plain_threads /= 2;
+        let mut reference_threads = self.threads;
+        while reference_threads > 1 && scratches(reference_threads) * of_node > available / 4 {
+            reference_threads /= 2;
         }
-        let for_nodes = available / 2 / scratches(plain_threads);
-        let mut search = PlainSearch {
+        let for_nodes = available / 2 / scratches(reference_threads);
+        let mut search = ReferenceEngine {
             problem: &problem,
             budget: self.budget,
             cache: switches.cache.build(problem.n_rows, available / 2),
             bounds: switches.bounds,
             depth_two: switches.depth_two,
-            threads: plain_threads,
+            threads: reference_threads,
             parallel_work: switches.parallel_work,
             pair_bytes: for_nodes.saturating_sub(of_node) as usize,
             scratch: Mutex::new(Vec::new()),
@@ -114,7 +114,7 @@ impl<'a> Run<'a> {
             return Ok((anytime.finish(), stop.unwrap_or_else(Some)));
         }
         let _nodes = self.budget.reserve(self.budget.available())?;
-        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { plain_threads } else { 1 };
+        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { reference_threads } else { 1 };
         let stop = threads::with_pool(threads, |threads| {
             search.threads = threads;
             let stop = search.prove_and_rebuild(&root, depth, nodes, self.params.params.rank, &anytime).err();
@@ -134,14 +134,14 @@ impl Run<'_> {
     /// Runs the binary search, if it is fit for the problem.
     fn binary<M: Mass>(
         &self,
-        plain: &mut PlainSearch<M>,
+        reference: &mut ReferenceEngine<M>,
         root: &problem::Cases,
         limits: (u32, u64),
         anytime: &Anytime,
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<Option<Stop>, Stop>> {
         let switches = &self.params.params.switches;
-        let problem = plain.problem;
+        let problem = reference.problem;
         if switches.plain || limits.0 < 3 || problem.n_tests == 0 {
             return None;
         }
@@ -160,7 +160,7 @@ impl Run<'_> {
         });
         let (instances, _charged) = match instances {
             Ok(made) => made,
-            // The plain search needs no instances.
+            // The reference engine needs no instances.
             Err(Stop::Memory) => return None,
             Err(stop) => return Some(Err(stop)),
         };
@@ -173,19 +173,19 @@ impl Run<'_> {
         let ways = [(switches.matrices, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
         let (keeps_pairs, most_threads) = ways.into_iter().find(fits)?;
         let for_nodes = needs(keeps_pairs, most_threads);
-        let room = binary::Room { cache: available / 4, bounds: (available * 3 / 4).saturating_sub(for_nodes) };
+        let room = binary::CacheRoom { cache: available / 4, bounds: (available * 3 / 4).saturating_sub(for_nodes) };
         let _nodes = match self.budget.reserve(available) {
             Ok(nodes) => nodes,
             Err(stop) => return Some(Err(stop)),
         };
-        let threads = if plain.work(root, limits.0) / POOL > switches.parallel_work { most_threads } else { 1 };
+        let threads = if reference.work(root, limits.0) / POOL > switches.parallel_work { most_threads } else { 1 };
         Some(threads::with_pool(threads, |threads| {
-            plain.threads = threads;
-            let (dense_switches, rank) = (switches.binary(keeps_pairs), self.params.params.rank);
+            reference.threads = threads;
+            let (engine_switches, rank) = (switches.binary(keeps_pairs), self.params.params.rank);
             let report = match lane {
-                2 => binary::search::<M, u16>(plain, instances, dense_switches, root, limits, rank, anytime, room),
-                4 => binary::search::<M, u32>(plain, instances, dense_switches, root, limits, rank, anytime, room),
-                _ => binary::search::<M, u64>(plain, instances, dense_switches, root, limits, rank, anytime, room),
+                2 => binary::search::<M, u16>(reference, instances, engine_switches, root, limits, rank, anytime, room),
+                4 => binary::search::<M, u32>(reference, instances, engine_switches, root, limits, rank, anytime, room),
+                _ => binary::search::<M, u64>(reference, instances, engine_switches, root, limits, rank, anytime, room),
             }?;
             stats.extend(report.counters);
             stats.insert("patterns", problem.n_rows as u64);

@@ -192,7 +192,7 @@ impl Labelled<'_> {
     }
 }
 
-/// Has parts of the dense search measured at the root of a table of fewer than 2^15 cases: for benches. Returns the limit
+/// Has parts of the binary engine measured at the root of a table of fewer than 2^15 cases: for benches. Returns the limit
 /// that ended it early, if one did.
 #[doc(hidden)]
 pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Result<Option<Stop>> {

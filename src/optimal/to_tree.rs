@@ -9,7 +9,7 @@ use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// The cost of a single leaf.
 pub(super) fn leaf_cost(run: &Run) -> u64 {
-    objective::leaf(&Sums::of(run, 1, |_| 0).rewards).0
+    objective::leaf(&LeafSums::of(run, 1, |_| 0).rewards).0
 }
 
 /// Sends all cases down the shape, which is a leaf where patterns are not known. O(patterns x depth + cases).
@@ -65,7 +65,7 @@ pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test,
     };
     let n_labels = run.objective.n_labels();
     let leaf_of = |row: usize| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]);
-    let Sums { rewards, mut rows, masses, mut totals } = Sums::of(run, nodes.len(), leaf_of);
+    let LeafSums { rewards, mut rows, masses, mut totals } = LeafSums::of(run, nodes.len(), leaf_of);
     let n_classes = run.schema.labels().map_or(0, Labels::len);
     for (index, node) in nodes.iter_mut().enumerate().rev() {
         match node {
@@ -100,7 +100,7 @@ pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test,
 }
 
 /// What the cases of groups add up to.
-struct Sums {
+struct LeafSums {
     /// Per group and label, group after group.
     rewards: Vec<u64>,
     /// How many rows there are.
@@ -111,7 +111,7 @@ struct Sums {
     totals: Vec<u64>,
 }
 
-impl Sums {
+impl LeafSums {
     fn of(run: &Run, n_groups: usize, group_of: impl Fn(usize) -> usize) -> Self {
         let (data, n_labels) = (run.data, run.objective.n_labels());
         let n_classes = data.schema().labels().map_or(0, Labels::len);
@@ -119,7 +119,7 @@ impl Sums {
             Target::Classes(classes) => Some(classes),
             _ => None,
         };
-        let mut sums = Sums {
+        let mut sums = LeafSums {
             rewards: vec![0; n_groups * n_labels],
             rows: vec![0; n_groups],
             masses: classes.map(|_| vec![0; n_groups * n_classes]),

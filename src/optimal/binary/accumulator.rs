@@ -4,7 +4,7 @@ use crate::simd::{BLOCK, Instructions, MaskedTile, Tile};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
-pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static {
+pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + 'static {
     /// No tree.
     const MAX: Self;
     /// The greatest difference of masses.
@@ -52,7 +52,7 @@ pub(in crate::optimal) trait Lane: Copy + Ord + Default + Send + Sync + 'static 
 
 macro_rules! lane {
     ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
-        impl Lane for $int {
+        impl Accumulator for $int {
             const MAX: Self = <$int>::MAX;
             const WIDE: bool = size_of::<$int>() > 4;
             const MOST: Self = <$signed>::MAX as $int;

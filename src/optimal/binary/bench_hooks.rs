@@ -1,27 +1,27 @@
 //! Parts of the search at the root of a table, to be measured on their own.
 
 use super::super::problem::{Mass, Problem};
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::instances::{Counting, Instances};
 use super::multi_class::BestStumps;
-use super::workspace::DenseSearch;
-use super::{Room, Switches, aligned::Aligned};
+use super::workspace::BinaryEngine;
+use super::{BinarySwitches, CacheRoom, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};
 
 /// Who measures: is told the name of a part, and does it as often as needed.
 pub type Measure<'a> = &'a mut dyn FnMut(&'static str, &mut dyn FnMut() -> Result<(), Stop>);
 
 /// Readies the root, and has each part measured.
-pub(in crate::optimal) fn measure<M: Mass, L: Lane>(
+pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
     problem: &Problem<M>,
     budget: &Budget,
-    switches: Switches,
+    switches: BinarySwitches,
     measure: Measure,
 ) -> Result<(), Stop> {
     let (ticker, charged) = (&mut Ticker::new(budget), &mut budget.reserve(0)?);
     let instances = Instances::new(problem, size_of::<L>(), Counting::default(), ticker, charged)?;
-    let room = Room { cache: budget.available() / 4, bounds: budget.available() / 4 };
-    let search = DenseSearch::<M, L>::new(problem, instances, budget, switches, 1, 3, room)?;
+    let room = CacheRoom { cache: budget.available() / 4, bounds: budget.available() / 4 };
+    let search = BinaryEngine::<M, L>::new(problem, instances, budget, switches, 1, 3, room)?;
     let mut at = search.nodes.take();
     let ids = search.instances.of_rows(&problem.root().rows);
     search.root_node(ids.clone(), &mut at.node)?;

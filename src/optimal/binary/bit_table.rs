@@ -43,7 +43,7 @@ impl Layout {
 
 /// The columns of some instances, in groups that start at whole words.
 #[derive(Debug, Default)]
-pub(super) struct Columns {
+pub(super) struct BitColumns {
     pub(super) stride: usize,
     /// `words[w * stride + position]`.
     pub(super) words: Aligned<u32>,
@@ -51,7 +51,7 @@ pub(super) struct Columns {
     pub(super) starts: Vec<usize>,
 }
 
-impl Columns {
+impl BitColumns {
     /// All words.
     pub(super) fn n_words(&self) -> usize {
         self.starts.last().copied().unwrap_or(0)
@@ -84,7 +84,7 @@ struct Gather<'a> {
     layout: Layout,
     picked: &'a [u32],
     group_starts: &'a [usize],
-    columns: &'a mut Columns,
+    columns: &'a mut BitColumns,
 }
 
 impl Kernel for Gather<'_> {
@@ -103,15 +103,15 @@ impl Kernel for Gather<'_> {
 }
 
 /// Fills rows from columns: the way back.
-pub(super) struct Rows<'a> {
-    pub(super) columns: &'a Columns,
+pub(super) struct BitRows<'a> {
+    pub(super) columns: &'a BitColumns,
     pub(super) layout: Layout,
     /// Where each group starts among the rows, and where the last ends.
     pub(super) starts: &'a [usize],
     pub(super) rows: &'a mut [u32],
 }
 
-impl Kernel for Rows<'_> {
+impl Kernel for BitRows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -143,7 +143,7 @@ impl Gather<'_> {
     /// Up to 8 lanes: several words of a group at once, side by side.
     #[inline(always)]
     fn narrow<P: Instructions, const LANES: usize>(&mut self) {
-        let Columns { stride, words, starts } = &mut *self.columns;
+        let BitColumns { stride, words, starts } = &mut *self.columns;
         let per_lane = self.layout.per_lane;
         let mut square: Square = [[0; BLOCK]; 32];
         let (rows, _) = self.rows.as_chunks::<LANES>();
@@ -174,7 +174,7 @@ impl Gather<'_> {
     /// 16 lanes and more: a word at a time, in pieces of 16 lanes.
     #[inline(always)]
     fn wide<P: Instructions>(&mut self) {
-        let Columns { stride, words, starts } = &mut *self.columns;
+        let BitColumns { stride, words, starts } = &mut *self.columns;
         let Layout { lanes, per_lane } = self.layout;
         let mut square: Square = [[0; BLOCK]; 32];
         for (bounds, &first) in self.group_starts.windows(2).zip(starts.iter()) {
@@ -224,7 +224,7 @@ mod tests {
                         starts.push(picked.len());
                     }
                     // Left over from another table.
-                    let mut columns = Columns::default();
+                    let mut columns = BitColumns::default();
                     columns.words.fill_with(5000, u32::MAX);
                     columns.gather(isa, &rows, layout, &picked, &starts);
                     for group in 0..3 {

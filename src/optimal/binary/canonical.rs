@@ -8,11 +8,11 @@ use smallvec::smallvec;
 
 use super::super::problem::{Cases, Mass};
 use super::super::shape::Shape;
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::multi_class::branch_costs;
 use super::node::NONE;
-use super::node_budgets::Levels;
-use super::workspace::{Ask, AtNode, Costs, DenseSearch};
+use super::node_budgets::NodeBudgets;
+use super::workspace::{BinaryEngine, BudgetCosts, NodeBuffers, Query};
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
@@ -25,7 +25,7 @@ pub(super) struct Found {
     pub(super) costs: (u64, u64),
 }
 
-impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
+impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// The canonical tree over these cases, given its cost (without what was cancelled), which is the least.
     pub(super) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
         let (depth, nodes) = usable(depth, nodes);
@@ -53,18 +53,18 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     pub(super) fn first(
         &self,
         cases: &Cases,
-        at: &mut AtNode<L>,
+        at: &mut NodeBuffers<L>,
         depth: u32,
         nodes: u64,
         cost: u64,
         is_open: bool,
     ) -> Result<Found, Stop> {
         let shape = self.shape(&at.node);
-        let levels = Levels::new(depth, nodes);
+        let levels = NodeBudgets::new(depth, nodes);
         let costs = self.shallow(at)?;
-        let mut cutoffs: Costs = smallvec![0; levels.len()];
+        let mut cutoffs: BudgetCosts = smallvec![0; levels.len()];
         cutoffs[levels.top()] = cost + 1;
-        let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
+        let ask = Query { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         if depth > 2 {
             if !is_open {
                 self.open(at, &ask, None);
@@ -114,8 +114,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The shares and costs of the branches of a root, if it reaches the cost.
     fn reaches(
         &self,
-        (at, path): (&mut AtNode<L>, &[u32]),
-        ask: &Ask,
+        (at, path): (&mut NodeBuffers<L>, &[u32]),
+        ask: &Query,
         root: usize,
         passing: usize,
         nodes: u64,
@@ -190,10 +190,10 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         if depth <= 2 {
             return Ok(costs[nodes as usize] == cost);
         }
-        let levels = Levels::new(depth, nodes);
-        let mut cutoffs: Costs = smallvec![0; levels.len()];
+        let levels = NodeBudgets::new(depth, nodes);
+        let mut cutoffs: BudgetCosts = smallvec![0; levels.len()];
         cutoffs[levels.top()] = cost + 1;
-        let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
+        let ask = Query { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         let mut at = self.nodes.take();
         self.root_node(ids.to_vec(), &mut at.node)?;
         let values = self.solve(&mut at, &ask, None, None, &cases.path)?;

@@ -6,24 +6,26 @@ use smallvec::smallvec;
 
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::multi_class::{BestStumps, SplitSingles, depth_two_costs};
 use super::node::{Node, Parent};
-use super::node_budgets::Levels;
+use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
-use super::workspace::{Ask, AtNode, Cell, Costs, DenseSearch, Inherited, Run, State, read, write};
+use super::workspace::{
+    BinaryEngine, BudgetCosts, ChildBuffers, Inherited, NodeBuffers, NodeState, NodeTask, Query, read, write,
+};
 use crate::budget::{Stop, Ticker};
 
-impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
+impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// Solves a branch, and raises its bounds to what was found.
     pub(super) fn solve_branch(
         &self,
-        run: &Run<L>,
+        run: &NodeTask<L>,
         root: usize,
         side: usize,
-        cutoffs: Costs,
-        floors: Costs,
-        cell: &mut Cell<L>,
+        cutoffs: BudgetCosts,
+        floors: BudgetCosts,
+        cell: &mut ChildBuffers<L>,
     ) -> Result<(), Stop> {
         let raise = |values: &[u64]| {
             let mut state = write(run.state);
@@ -42,13 +44,13 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// The costs of a branch of depth three or more, by level.
     fn solve_deep(
         &self,
-        run: &Run<L>,
+        run: &NodeTask<L>,
         root: usize,
         side: usize,
-        cutoffs: Costs,
-        floors: Costs,
-        cell: &mut Cell<L>,
-    ) -> Result<Costs, Stop> {
+        cutoffs: BudgetCosts,
+        floors: BudgetCosts,
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<BudgetCosts, Stop> {
         let node = run.node;
         let mut child = self.nodes.take();
         let mut picked = std::mem::take(&mut child.picked);
@@ -57,7 +59,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         child.node.ids.clear();
         child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let depth = run.ask.depth - 1;
-        let ask = Ask { depth, levels: run.branch, cutoffs, floors };
+        let ask = Query { depth, levels: run.branch, cutoffs, floors };
         let mut path = run.path.to_vec();
         path.push(2 * node.test[root] + side as u32);
         let result = self.solve_child(run, root, side, &ask, &mut child, &picked, &path, cell);
@@ -69,15 +71,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     #[expect(clippy::too_many_arguments, reason = "one call, from the function above")]
     fn solve_child(
         &self,
-        run: &Run<L>,
+        run: &NodeTask<L>,
         root: usize,
         side: usize,
-        ask: &Ask,
-        child: &mut AtNode<L>,
+        ask: &Query,
+        child: &mut NodeBuffers<L>,
         picked: &[u32],
         path: &[u32],
-        cell: &mut Cell<L>,
-    ) -> Result<Costs, Stop> {
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<BudgetCosts, Stop> {
         let levels = ask.levels.len();
         let leaf = self.leaf_of(&child.node.ids, &child.node.starts);
         if ask.floors.iter().all(|&floor| leaf <= floor) {
@@ -120,16 +122,16 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// What a node knows of the roots of a child, and whether it knows anything. `cell.both` is of the root.
     pub(super) fn inherit(
         &self,
-        state: &State<L>,
+        state: &NodeState<L>,
         child: (usize, usize),
         (shape, node): (PairShape, &Node<L>),
-        ask: &Ask,
-        cell: &mut Cell<L>,
+        ask: &Query,
+        cell: &mut ChildBuffers<L>,
     ) -> bool {
-        let State { grand, bounds, great, .. } = state;
+        let NodeState { grand, bounds, great, .. } = state;
         if state.keeps_grand {
             let of = (ask.levels, ask.levels.branch(ask.depth));
-            let Cell { both, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
+            let ChildBuffers { both, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
             let at = (self.isa, shape, node);
             let neighbours = grand.bounds_of(child, at, of, bounds, both, overlaps, inherited);
             before.clear();
@@ -141,7 +143,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// What the cache knows, if that is enough for every level.
-    fn known(&self, cases: &Cases, ask: &Ask) -> Option<Costs> {
+    fn known(&self, cases: &Cases, ask: &Query) -> Option<BudgetCosts> {
         let of = |level: usize| {
             let known = self.cache.get(cases, ask.depth, ask.levels.nodes(ask.depth, level))?;
             (known.exact || known.cost >= ask.cutoffs[level]).then_some(known.cost)
@@ -150,7 +152,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Gathers the smaller branch, and counts single tests in both.
-    fn open_cell(&self, node: &Node<L>, shape: PairShape, root: usize, small: usize, cell: &mut Cell<L>) {
+    fn open_cell(&self, node: &Node<L>, shape: PairShape, root: usize, small: usize, cell: &mut ChildBuffers<L>) {
         (cell.is_open, cell.is_counted) = (true, false);
         let passing = node.passing[root].get();
         let picked = if small == 1 { passing } else { node.mass - passing }.min(node.ids.len() as u64);
@@ -176,11 +178,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// what is left of the node's (section 4.3.3).
     fn solve_depth_two(
         &self,
-        run: &Run<L>,
+        run: &NodeTask<L>,
         root: usize,
         side: usize,
         floors: &[u64],
-        cell: &mut Cell<L>,
+        cell: &mut ChildBuffers<L>,
     ) -> Result<[u64; 4], Stop> {
         let node = run.node;
         let shape = self.shape(node);
@@ -198,7 +200,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             return Ok([leaf; 4]);
         }
         self.stats.depth_two.fetch_add(1, Relaxed);
-        let two_stumps = matches!(run.branch, Levels::Free) && self.problem.node_penalty == 0 && shape.min_leaf <= 1;
+        let two_stumps =
+            matches!(run.branch, NodeBudgets::Free) && self.problem.node_penalty == 0 && shape.min_leaf <= 1;
         let least = self.isa.run(BestStumps {
             shape,
             count: (!cell.is_counted).then_some(match cell.is_compact {
@@ -222,12 +225,12 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         cell.is_counted = true;
         let costs =
             depth_two_costs(shape, &node.live, singles, &cell.stumps, leaf, self.problem.node_penalty, |_, _| {});
-        Ok(if matches!(run.branch, Levels::Free) { [costs[3]; 4] } else { costs })
+        Ok(if matches!(run.branch, NodeBudgets::Free) { [costs[3]; 4] } else { costs })
     }
 }
 
 /// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles, about).
-fn pays_to_gather<L: Lane>(node: &Node<L>, picked: u64) -> bool {
+fn pays_to_gather<L: Accumulator>(node: &Node<L>, picked: u64) -> bool {
     if node.is_weighed() {
         return true; // whatever is looked at is listed
     }

@@ -12,7 +12,7 @@
 use std::ops::Range;
 
 use super::super::problem::{Mass, Problem};
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::bit_table::Layout;
 use super::pair_shape::{MassGroup, PairShape};
 use crate::bits;
@@ -194,7 +194,7 @@ impl Instances {
     }
 
     /// Mass of each channel, over instances in ascending order.
-    pub(super) fn totals<L: Lane>(&self, instances: &[u32], starts: &[usize]) -> Vec<L> {
+    pub(super) fn totals<L: Accumulator>(&self, instances: &[u32], starts: &[usize]) -> Vec<L> {
         let mut totals = vec![L::default(); self.channels];
         for (group, ends) in self.groups.iter().zip(starts.windows(2)) {
             let total = &mut totals[group.channel];

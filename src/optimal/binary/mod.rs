@@ -1,9 +1,11 @@
-//! The fast search: all pair counts of a node in a matrix, counted sixteen columns at a time.
+//! The fast engine over 0/1 tests: all pair counts of a node in a matrix, counted sixteen columns at a time.
 //!
-//! `instances` says what is counted, `table` how its bits lie, `node` makes the cases of a node compact, `count` and
-//! `weigh` add up what passes two tests, `pairs` and `tiles` find trees of depth two, `bounds` learns from solved roots
-//! what others cannot undercut, `search` and `branches` put them together, and `rebuild` finds the canonical tree.
-//! `crate::simd` compiles the hot loops for several instruction sets, and `parts` has them measured.
+//! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
+//! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of an
+//! `accumulator` and the sizes of a `pair_shape`. `two_class` and `multi_class` find trees of depth two from that.
+//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, `child` solves
+//! their branches under all `node_budgets` at once, in the buffers of a `workspace`, and `canonical` finds the tree that users
+//! get. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -34,21 +36,21 @@ use super::cache::CacheKind;
 use super::params::Rank;
 use super::problem::{Cases, Mass, Problem};
 use super::progress::Anytime;
-use super::reference::search::PlainSearch;
+use super::reference::search::ReferenceEngine;
 use super::shape::Shape;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
 use crate::simd::{BLOCK, Isa};
 use crate::threads::lock;
-pub(super) use accumulator::Lane;
+pub(super) use accumulator::Accumulator;
 use bit_table::Layout;
 use canonical::Found;
 pub use instances::Counting;
 pub(super) use instances::Instances;
 use node::Node;
-use node_budgets::Levels;
-use workspace::{Ask, AtNode, Costs, Counters, DenseSearch, Improvement, Pool, Watch};
+use node_budgets::NodeBudgets;
+use workspace::{BinaryEngine, BudgetCosts, Counters, Improvement, NodeBuffers, Observer, Pool, Query};
 
 /// In which order the roots of a node are tried. Results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -71,7 +73,7 @@ impl Order {
 
 /// Parts of the fast search that can be turned off.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Switches {
+pub(super) struct BinarySwitches {
     pub(super) cache: CacheKind,
     pub(super) similarity: bool,
     pub(super) transpositions: bool,
@@ -109,29 +111,36 @@ pub(super) struct Report {
 
 /// Bytes for what can be forgotten: solved nodes, and bounds of children.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct CacheRoom {
     pub(super) cache: u64,
     pub(super) bounds: u64,
 }
 
 /// Finds a tree of least cost of depth three or more, and the canonical one.
 #[expect(clippy::too_many_arguments, reason = "one call")]
-pub(super) fn search<M: Mass, L: Lane>(
-    plain: &PlainSearch<M>,
+pub(super) fn search<M: Mass, L: Accumulator>(
+    reference: &ReferenceEngine<M>,
     instances: Instances,
-    switches: Switches,
+    switches: BinarySwitches,
     root: &Cases,
     limits: (u32, u64),
     rank: Rank,
     anytime: &Anytime,
-    room: Room,
+    room: CacheRoom,
 ) -> Result<Report, Stop> {
-    let mut search =
-        DenseSearch::<M, L>::new(plain.problem, instances, plain.budget, switches, plain.threads, limits.0, room)?;
-    let started = plain.budget.seconds();
+    let mut search = BinaryEngine::<M, L>::new(
+        reference.problem,
+        instances,
+        reference.budget,
+        switches,
+        reference.threads,
+        limits.0,
+        room,
+    )?;
+    let started = reference.budget.seconds();
     let mut rebuild_seconds = 0.0;
-    let stop = search.prove_and_rebuild(plain, root, limits, rank, anytime, &mut rebuild_seconds).err();
-    let proof = plain.budget.seconds() - started - rebuild_seconds;
+    let stop = search.prove_and_rebuild(reference, root, limits, rank, anytime, &mut rebuild_seconds).err();
+    let proof = reference.budget.seconds() - started - rebuild_seconds;
     let Counters { nodes, depth_two, bounded, cache_hits } = &search.stats;
     let load = |counter: &std::sync::atomic::AtomicU64| counter.load(std::sync::atomic::Ordering::Relaxed);
     Ok(Report {
@@ -147,15 +156,15 @@ pub(super) fn search<M: Mass, L: Lane>(
     })
 }
 
-impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
+impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
     fn new(
         problem: &'a Problem<M>,
         instances: Instances,
         budget: &'a Budget,
-        switches: Switches,
+        switches: BinarySwitches,
         threads: usize,
         max_depth: u32,
-        room: Room,
+        room: CacheRoom,
     ) -> Result<Self, Stop> {
         let mut ticker = Ticker::new(budget);
         let n_instances = instances.rows.len();
@@ -165,14 +174,14 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         (0..problem.n_tests).for_each(|t| test[layout.position(t)] = t as u32);
         let live = (0..layout.stride() as u32).filter(|&position| test[position as usize] != node::NONE).collect();
         let isa = if switches.baseline { Isa::all()[0] } else { Isa::best() };
-        Ok(DenseSearch {
+        Ok(BinaryEngine {
             problem,
             instances,
             isa,
             budget,
             cache: switches.cache.build(n_instances, room.cache),
             // What the smaller branch leaves is known only if there is a whole.
-            switches: Switches { subtraction: switches.subtraction && switches.keeps_pairs, ..switches },
+            switches: BinarySwitches { subtraction: switches.subtraction && switches.keeps_pairs, ..switches },
             threads,
             grand_bytes: room.bounds as usize / (threads * max_depth as usize),
             rows,
@@ -189,16 +198,16 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
 
     fn prove_and_rebuild(
         &mut self,
-        plain: &PlainSearch<M>,
+        reference: &ReferenceEngine<M>,
         root: &Cases,
         (depth, mut nodes): (u32, u64),
         rank: Rank,
         anytime: &Anytime,
         rebuild_seconds: &mut f64,
     ) -> Result<(), Stop> {
-        let is_long = plain.work(root, depth) > LONG;
+        let is_long = reference.work(root, depth) > LONG;
         if is_long {
-            let (shape, cost, _) = plain.greedy(root, depth, nodes)?;
+            let (shape, cost, _) = reference.greedy(root, depth, nodes)?;
             anytime.offer(shape, cost);
         }
         let mut at = self.nodes.take();
@@ -224,11 +233,11 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
             let is_last = depth == last;
             let places = if is_last { self.places(&at.node) } else { vec![0; at.node.layout.stride()] };
             let watch =
-                RootWatch { search: self, root, anytime, constant, depth, is_last, builds: is_long, places, found };
-            let levels = Levels::new(depth, nodes);
-            let mut cutoffs: Costs = smallvec![0; levels.len()];
+                RootObserver { search: self, root, anytime, constant, depth, is_last, builds: is_long, places, found };
+            let levels = NodeBudgets::new(depth, nodes);
+            let mut cutoffs: BudgetCosts = smallvec![0; levels.len()];
             cutoffs[levels.top()] = cost.min(anytime.cost() - constant);
-            let ask = Ask { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
+            let ask = Query { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
             let values = self.solve(&mut at, &ask, None, Some(&watch), &[])?;
             cost = values[levels.top()].min(ask.cutoffs[levels.top()]);
         }
@@ -257,7 +266,7 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
 
     /// The fewest nodes of a tree that costs no more, given that so many are enough (Algorithm 7 of MurTree, for all
     /// numbers of nodes at once).
-    fn fewest_nodes(&self, at: &mut AtNode<L>, depth: u32, enough: u64, cost: u64) -> Result<u64, Stop> {
+    fn fewest_nodes(&self, at: &mut NodeBuffers<L>, depth: u32, enough: u64, cost: u64) -> Result<u64, Stop> {
         if enough < 2 {
             return Ok(enough);
         }
@@ -270,9 +279,9 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
         if depth < 3 {
             return Ok(enough);
         }
-        let levels = Levels::UpTo(most as usize);
+        let levels = NodeBudgets::UpTo(most as usize);
         let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
-        let values = self.solve(at, &Ask { depth, levels, cutoffs, floors }, None, None, &[])?;
+        let values = self.solve(at, &Query { depth, levels, cutoffs, floors }, None, None, &[])?;
         Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
     }
 
@@ -316,13 +325,13 @@ impl<'a, M: Mass, L: Lane> DenseSearch<'a, M, L> {
     }
 }
 
-/// Work (pair additions of the plain search, before bounds) from which trees are built while the search runs; one of less
+/// Work (pair additions of the reference engine, before bounds) from which trees are built while the search runs; one of less
 /// is over in milliseconds. Not a time: what a limit of nodes leaves must not depend on the clock.
 const LONG: u64 = 50_000_000;
 
 /// Watches the root of the search.
-struct RootWatch<'a, 'p, M, L> {
-    search: &'a DenseSearch<'p, M, L>,
+struct RootObserver<'a, 'p, M, L> {
+    search: &'a BinaryEngine<'p, M, L>,
     root: &'a Cases,
     anytime: &'a Anytime<'a>,
     constant: u64,
@@ -337,12 +346,12 @@ struct RootWatch<'a, 'p, M, L> {
     found: Mutex<Option<Found>>,
 }
 
-impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
+impl<M: Mass, L: Accumulator> Observer<L> for RootObserver<'_, '_, M, L> {
     fn place(&self, root: usize) -> u32 {
         self.places[root]
     }
 
-    fn improved(&self, node: &Node<L>, levels: Levels, found: Improvement) {
+    fn improved(&self, node: &Node<L>, levels: NodeBudgets, found: Improvement) {
         let test = node.test[found.root] as usize;
         let nodes = |level: usize| levels.nodes(self.depth - 1, level);
         let (mut share, mut costs) = ((nodes(found.levels.0), nodes(found.levels.1)), found.costs);
@@ -368,7 +377,7 @@ impl<M: Mass, L: Lane> Watch<L> for RootWatch<'_, '_, M, L> {
     }
 }
 
-impl<M, L> RootWatch<'_, '_, M, L> {
+impl<M, L> RootObserver<'_, '_, M, L> {
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Found>> {
         lock(&self.found)
     }

@@ -5,12 +5,12 @@
 //! is (g, h). From it and the counts of single tests follow all four cells
 //! of (g, h), and from those the errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
 
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::aligned::Aligned;
 use super::pair_counts::{Counted, count_row};
 use super::pair_shape::{Block, PairShape, blocks};
-use super::two_class::Extremes;
-use super::weighted_counts::Sums;
+use super::two_class::DifferenceExtremes;
+use super::weighted_counts::WeightedSums;
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Kernel};
 
@@ -21,7 +21,7 @@ pub(super) struct Singles<L> {
     pub(super) false_side: Aligned<L>,
 }
 
-impl<L: Lane> Singles<L> {
+impl<L: Accumulator> Singles<L> {
     /// Their errors as leaves, and whether both sides of a test are large enough for a split.
     #[inline(always)]
     fn side(&self, shape: PairShape, side: bool, position: usize) -> (u64, bool) {
@@ -67,7 +67,7 @@ pub(super) struct SplitSingles<'a, L> {
     pub(super) sides: &'a mut [Singles<L>; 2],
 }
 
-impl<L: Lane> Kernel for SplitSingles<'_, L> {
+impl<L: Accumulator> Kernel for SplitSingles<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -103,11 +103,11 @@ impl<L: Lane> Kernel for SplitSingles<'_, L> {
 pub(super) struct Stumps<L> {
     pub(super) true_side: Aligned<L>,
     pub(super) false_side: Aligned<L>,
-    pub(super) extremes: Extremes<L>,
+    pub(super) extremes: DifferenceExtremes<L>,
     most: [Aligned<L>; 2],
     /// What passes a test.
     pub(super) masks: Vec<u32>,
-    pub(super) sums: Sums<L>,
+    pub(super) sums: WeightedSums<L>,
 }
 
 /// Finds the best stumps in the branches of all tests of some cases.
@@ -129,7 +129,7 @@ pub(super) struct BestStumps<'a, 'b, L> {
     pub(super) ticker: &'a mut Ticker<'b>,
 }
 
-impl<L: Lane> Kernel for BestStumps<'_, '_, L> {
+impl<L: Accumulator> Kernel for BestStumps<'_, '_, L> {
     /// The least errors of two stumps under a root.
     type Output = Result<u64, Stop>;
 
@@ -144,7 +144,7 @@ impl<L: Lane> Kernel for BestStumps<'_, '_, L> {
     }
 }
 
-impl<L: Lane> BestStumps<'_, '_, L> {
+impl<L: Accumulator> BestStumps<'_, '_, L> {
     /// A stump errs on all but the greatest class of each cell: the most cases that the two cells of a branch get right
     /// are what is looked for.
     #[inline(always)]
@@ -198,16 +198,16 @@ struct Row<'a, L> {
 }
 
 #[inline(always)]
-pub(super) fn smallest<L: Lane>(block: &Block<L>) -> L {
+pub(super) fn smallest<L: Accumulator>(block: &Block<L>) -> L {
     block.iter().fold(block[0], |least, &x| least.min(x))
 }
 
 #[inline(always)]
-fn greatest<L: Lane>(block: &Block<L>) -> L {
+fn greatest<L: Accumulator>(block: &Block<L>) -> L {
     block.iter().fold(block[0], |greatest, &x| greatest.max(x))
 }
 
-impl<'a, L: Lane> Row<'a, L> {
+impl<'a, L: Accumulator> Row<'a, L> {
     /// A row of counts, from block `start` on.
     #[inline(always)]
     fn from(&self, row: &'a [L], start: usize) -> &'a [Block<L>] {
@@ -281,7 +281,7 @@ impl<'a, L: Lane> Row<'a, L> {
 
 /// The least costs over some cases of trees of depth two with at most 0, 1, 2 and 3 nodes, each node costing `penalty`.
 /// `tell` hears of each admissible root and the least cost of two stumps or leaves below it.
-pub(super) fn depth_two_costs<L: Lane>(
+pub(super) fn depth_two_costs<L: Accumulator>(
     shape: PairShape,
     live: &[u32],
     singles: &Singles<L>,
@@ -309,7 +309,7 @@ pub(super) fn depth_two_costs<L: Lane>(
 /// The cost of a leaf, and of the better of leaf and stump, in the true and in the false branch of a root. `None` if it
 /// splits the cases into branches that are too small.
 #[inline]
-pub(super) fn branch_costs<L: Lane>(
+pub(super) fn branch_costs<L: Accumulator>(
     shape: PairShape,
     singles: &Singles<L>,
     stumps: &Stumps<L>,

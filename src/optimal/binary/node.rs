@@ -4,15 +4,15 @@
 //! from the columns: equal digests first, then the bits. A node is built from its parent's rows and lives in buffers
 //! that are used again.
 
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::aligned::Aligned;
-use super::bit_table::{Columns, Layout, Rows};
+use super::bit_table::{BitColumns, BitRows, Layout};
 use super::instances::Instances;
 use super::multi_class::Singles;
 use super::pair_counts::{CountPairs, CountRow, Counted};
 use super::pair_shape::PairShape;
 use super::two_class::Differences;
-use super::weighted_counts::{Sums, Weighed};
+use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
@@ -28,7 +28,7 @@ pub(super) struct Node<L> {
     pub(super) starts: Vec<usize>,
     pub(super) layout: Layout,
     pub(super) rows: Vec<u32>,
-    pub(super) columns: Columns,
+    pub(super) columns: BitColumns,
     /// The mass of each instance, if they are weighed; else empty.
     masses: Vec<L>,
     /// Positions with a test, ascending.
@@ -52,16 +52,16 @@ pub(super) struct Node<L> {
     pub(super) singles: Singles<L>,
     /// For each position: the mass that passes.
     pub(super) passing: Vec<L>,
-    scratch: Scratch<L>,
+    scratch: GatherBuffers<L>,
 }
 
 #[derive(Debug, Default)]
-struct Scratch<L> {
-    wide: Columns,
+struct GatherBuffers<L> {
+    wide: BitColumns,
     digests: Vec<u32>,
     seen: [Vec<u32>; 2],
     table: Vec<u32>,
-    sums: Sums<L>,
+    sums: WeightedSums<L>,
 }
 
 /// Where a node comes from.
@@ -74,7 +74,7 @@ pub(super) struct Parent<'a> {
     pub(super) picked: &'a [u32],
 }
 
-impl<L: Lane> Node<L> {
+impl<L: Accumulator> Node<L> {
     /// The shape of its pair counts.
     pub(super) fn shape<'a>(&self, instances: &'a Instances, min_leaf: u64) -> PairShape<'a> {
         instances.shape(self.layout.stride(), min_leaf)
@@ -112,8 +112,8 @@ impl<L: Lane> Node<L> {
     }
 
     /// Which tests of the parent tell these cases apart, each once.
-    fn find_tests(&mut self, isa: Isa, wide: &Columns, parent: &Parent) {
-        let Scratch { digests, seen, table, .. } = &mut self.scratch;
+    fn find_tests(&mut self, isa: Isa, wide: &BitColumns, parent: &Parent) {
+        let GatherBuffers { digests, seen, table, .. } = &mut self.scratch;
         isa.run(Digest { columns: wide, starts: &self.starts, digests, seen });
         self.live.clear(); // for now: positions in the parent
         self.place_of.clear();
@@ -146,7 +146,7 @@ impl<L: Lane> Node<L> {
     }
 
     /// Keeps the columns of the tests found, and their rows.
-    fn compact(&mut self, isa: Isa, wide: &Columns, test: &[u32]) {
+    fn compact(&mut self, isa: Isa, wide: &BitColumns, test: &[u32]) {
         let n_tests = self.live.len();
         self.layout = Layout::new(n_tests);
         let stride = self.layout.stride();
@@ -186,7 +186,7 @@ impl<L: Lane> Node<L> {
         if self.rows.len() < needed {
             self.rows.resize(needed, 0);
         }
-        isa.run(Rows { columns, layout: self.layout, starts: &self.starts, rows: &mut self.rows });
+        isa.run(BitRows { columns, layout: self.layout, starts: &self.starts, rows: &mut self.rows });
     }
 
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
@@ -214,7 +214,13 @@ impl<L: Lane> Node<L> {
         Ok(())
     }
 
-    fn count_pairs(&mut self, isa: Isa, shape: PairShape, sums: &mut Sums<L>, ticker: &mut Ticker) -> Result<(), Stop> {
+    fn count_pairs(
+        &mut self,
+        isa: Isa,
+        shape: PairShape,
+        sums: &mut WeightedSums<L>,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
         let mut pairs = std::mem::take(&mut self.pairs);
         pairs.grow(shape.n_pairs());
         let (counted, live) = (self.counted(None), &self.live);
@@ -242,7 +248,12 @@ impl<L: Lane> Node<L> {
     }
 
     /// What to count of a part of it that was gathered: these instances, and where groups of them start.
-    pub(super) fn part<'a>(&'a self, columns: &'a Columns, picked: &'a [u32], starts: &'a [usize]) -> Counted<'a, L> {
+    pub(super) fn part<'a>(
+        &'a self,
+        columns: &'a BitColumns,
+        picked: &'a [u32],
+        starts: &'a [usize],
+    ) -> Counted<'a, L> {
         let weighed = self.counted(None).weighed.map(|all| Weighed { picked: Some(picked), starts, ..all });
         Counted { columns, weighed, set: None }
     }
@@ -263,7 +274,14 @@ impl<L: Lane> Node<L> {
     }
 
     /// Writes to `row` how much passes both f and each other test, per channel.
-    pub(super) fn pairs_of(&self, isa: Isa, shape: PairShape, f: usize, row: &mut Aligned<L>, sums: &mut Sums<L>) {
+    pub(super) fn pairs_of(
+        &self,
+        isa: Isa,
+        shape: PairShape,
+        f: usize,
+        row: &mut Aligned<L>,
+        sums: &mut WeightedSums<L>,
+    ) {
         let length = shape.row();
         row.fill_with(length, L::default());
         if !self.keeps {
@@ -306,7 +324,7 @@ struct Pick<'a, L> {
     starts: &'a mut Vec<usize>,
 }
 
-impl<L: Lane> Kernel for Pick<'_, L> {
+impl<L: Accumulator> Kernel for Pick<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -334,13 +352,13 @@ impl<L: Lane> Kernel for Pick<'_, L> {
 }
 
 /// The cost of the best leaf on cases of these masses.
-pub(super) fn leaf<L: Lane>(masses: &[L]) -> u64 {
+pub(super) fn leaf<L: Accumulator>(masses: &[L]) -> u64 {
     let (sum, most) = masses.iter().fold((0, 0), |(sum, most): (u64, u64), m| (sum + m.get(), most.max(m.get())));
     sum - most
 }
 
 /// Whether two columns are each the complement of the other; `None` if they are neither that nor equal.
-fn split_alike(columns: &Columns, starts: &[usize], a: usize, b: usize) -> Option<bool> {
+fn split_alike(columns: &BitColumns, starts: &[usize], a: usize, b: usize) -> Option<bool> {
     let mut flip = None;
     for (group, bounds) in starts.windows(2).enumerate() {
         for word in columns.starts[group]..columns.starts[group + 1] {
@@ -357,7 +375,7 @@ fn split_alike(columns: &Columns, starts: &[usize], a: usize, b: usize) -> Optio
 
 /// For each column: whether any instance fails or passes it, and a hash that complements share.
 struct Digest<'a> {
-    columns: &'a Columns,
+    columns: &'a BitColumns,
     starts: &'a [usize],
     digests: &'a mut Vec<u32>,
     seen: &'a mut [Vec<u32>; 2],

@@ -7,24 +7,24 @@ use crate::constraint::full;
 
 /// The budgets that a node is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Levels {
+pub(super) enum NodeBudgets {
     /// As many nodes as the depth allows.
     Free,
     /// At most 0, 1, ... up to this many nodes.
     UpTo(usize),
 }
 
-impl Levels {
+impl NodeBudgets {
     /// Those of a tree of this depth and number of nodes, of which the last is the one asked for.
     pub(super) fn new(depth: u32, nodes: u64) -> Self {
-        if nodes >= full(depth) { Levels::Free } else { Levels::UpTo(nodes as usize) }
+        if nodes >= full(depth) { NodeBudgets::Free } else { NodeBudgets::UpTo(nodes as usize) }
     }
 
     /// How many there are.
     pub(super) fn len(self) -> usize {
         match self {
-            Levels::Free => 1,
-            Levels::UpTo(most) => most + 1,
+            NodeBudgets::Free => 1,
+            NodeBudgets::UpTo(most) => most + 1,
         }
     }
 
@@ -41,25 +41,25 @@ impl Levels {
     /// The nodes that a tree of this depth may have at a level.
     pub(super) fn nodes(self, depth: u32, level: usize) -> u64 {
         match self {
-            Levels::Free => full(depth),
-            Levels::UpTo(_) => level as u64,
+            NodeBudgets::Free => full(depth),
+            NodeBudgets::UpTo(_) => level as u64,
         }
     }
 
     /// Those of the branches of a tree of this depth.
     pub(super) fn branch(self, depth: u32) -> Self {
         match self {
-            Levels::Free => Levels::Free,
-            Levels::UpTo(most) => Levels::UpTo((most.max(1) - 1).min(full(depth - 1) as usize)),
+            NodeBudgets::Free => NodeBudgets::Free,
+            NodeBudgets::UpTo(most) => NodeBudgets::UpTo((most.max(1) - 1).min(full(depth - 1) as usize)),
         }
     }
 
     /// The pairs of branch levels that make up a level of a split, given the branches' levels.
-    pub(super) fn pairs(self, level: usize, branch: Levels) -> impl Iterator<Item = (usize, usize)> + Clone {
+    pub(super) fn pairs(self, level: usize, branch: NodeBudgets) -> impl Iterator<Item = (usize, usize)> + Clone {
         let (range, sum) = match self {
-            Levels::Free => (0..1, 0),
-            Levels::UpTo(_) if level == 0 => (0..0, 0),
-            Levels::UpTo(_) => {
+            NodeBudgets::Free => (0..1, 0),
+            NodeBudgets::UpTo(_) if level == 0 => (0..0, 0),
+            NodeBudgets::UpTo(_) => {
                 let sum = (level - 1).min(2 * branch.top());
                 (sum.saturating_sub(branch.top())..sum.min(branch.top()) + 1, sum)
             }
@@ -74,13 +74,13 @@ mod tests {
 
     #[test]
     fn pairs_use_up_the_nodes() {
-        let levels = Levels::new(3, 5);
+        let levels = NodeBudgets::new(3, 5);
         let branch = levels.branch(3);
-        assert_eq!((levels, branch), (Levels::UpTo(5), Levels::UpTo(3)));
+        assert_eq!((levels, branch), (NodeBudgets::UpTo(5), NodeBudgets::UpTo(3)));
         assert_eq!(levels.pairs(0, branch).count(), 0);
         assert_eq!(levels.pairs(1, branch).collect::<Vec<_>>(), [(0, 0)]);
         assert_eq!(levels.pairs(5, branch).collect::<Vec<_>>(), [(1, 3), (2, 2), (3, 1)]);
-        assert_eq!(Levels::new(3, 7), Levels::Free);
-        assert_eq!(Levels::Free.pairs(0, Levels::Free).collect::<Vec<_>>(), [(0, 0)]);
+        assert_eq!(NodeBudgets::new(3, 7), NodeBudgets::Free);
+        assert_eq!(NodeBudgets::Free.pairs(0, NodeBudgets::Free).collect::<Vec<_>>(), [(0, 0)]);
     }
 }

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::accumulator::Lane;
-use super::bit_table::Columns;
+use super::accumulator::Accumulator;
+use super::bit_table::BitColumns;
 use super::pair_shape::{Block, PairShape, blocks};
-use super::weighted_counts::{Sums, Weighed};
+use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Kernel, Masked};
 
@@ -15,11 +15,11 @@ pub(super) struct CountPairs<'a, 'b, L> {
     pub(super) counted: Counted<'a, L>,
     pub(super) live: &'a [u32],
     pub(super) pairs: &'a mut [L],
-    pub(super) sums: &'a mut Sums<L>,
+    pub(super) sums: &'a mut WeightedSums<L>,
     pub(super) ticker: &'a mut Ticker<'b>,
 }
 
-impl<L: Lane> Kernel for CountPairs<'_, '_, L> {
+impl<L: Accumulator> Kernel for CountPairs<'_, '_, L> {
     type Output = Result<(), Stop>;
 
     #[inline(always)]
@@ -41,10 +41,10 @@ pub(super) struct CountRow<'a, L> {
     pub(super) counted: Counted<'a, L>,
     pub(super) of: Option<usize>,
     pub(super) row: &'a mut [L],
-    pub(super) sums: &'a mut Sums<L>,
+    pub(super) sums: &'a mut WeightedSums<L>,
 }
 
-impl<L: Lane> Kernel for CountRow<'_, L> {
+impl<L: Accumulator> Kernel for CountRow<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -59,13 +59,13 @@ impl<L: Lane> Kernel for CountRow<'_, L> {
 }
 
 #[inline(always)]
-pub(super) fn count_row<P: Instructions, L: Lane>(
+pub(super) fn count_row<P: Instructions, L: Accumulator>(
     shape: PairShape,
     counted: Counted<L>,
     masks: Masks,
     first: usize,
     row: &mut [L],
-    sums: &mut Sums<L>,
+    sums: &mut WeightedSums<L>,
 ) {
     for channel in 0..shape.channels {
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
@@ -98,7 +98,7 @@ impl Masks<'_> {
 /// What to count: all instances of some columns, or a set of them.
 #[derive(Debug)]
 pub(super) struct Counted<'a, L> {
-    pub(super) columns: &'a Columns,
+    pub(super) columns: &'a BitColumns,
     /// Where instances have a mass each.
     pub(super) weighed: Option<Weighed<'a, L>>,
     pub(super) set: Option<&'a [u32]>,
@@ -128,7 +128,7 @@ impl<'a, L> Counted<'a, L> {
     /// The instances that pass g. `buffer` is as long as there are words.
     #[inline(always)]
     pub(super) fn passing(self, g: usize, buffer: &'a mut [u32]) -> Masks<'a> {
-        let Columns { stride, words, .. } = self.columns;
+        let BitColumns { stride, words, .. } = self.columns;
         let Some(set) = self.set else {
             return Masks { words: words.get(g..).unwrap_or_default(), step: *stride };
         };
@@ -142,14 +142,14 @@ impl<'a, L> Counted<'a, L> {
 
 /// Adds up the masses of the instances of some groups that `masks` has set.
 #[inline(always)]
-fn add_groups<P: Instructions, L: Lane>(
+fn add_groups<P: Instructions, L: Accumulator>(
     shape: PairShape,
     counted: Counted<L>,
     groups: Range<usize>,
     masks: Masks,
     first: usize,
     row: Lanes<L>,
-    sums: &mut Sums<L>,
+    sums: &mut WeightedSums<L>,
 ) {
     let Some(weighed) = counted.weighed else {
         return count_groups::<P, L>(shape, counted.columns, groups, masks, first, row);
@@ -162,9 +162,9 @@ fn add_groups<P: Instructions, L: Lane>(
 
 /// Counts the instances of some groups that `masks` has set.
 #[inline(always)]
-fn count_groups<P: Instructions, L: Lane>(
+fn count_groups<P: Instructions, L: Accumulator>(
     shape: PairShape,
-    columns: &Columns,
+    columns: &BitColumns,
     groups: Range<usize>,
     masks: Masks,
     first: usize,
@@ -216,10 +216,10 @@ pub(super) struct CountShared<'a, L> {
     pub(super) shape: PairShape<'a>,
     pub(super) counted: Counted<'a, L>,
     pub(super) shared: &'a mut [L],
-    pub(super) sums: &'a mut Sums<L>,
+    pub(super) sums: &'a mut WeightedSums<L>,
 }
 
-impl<L: Lane> Kernel for CountShared<'_, L> {
+impl<L: Accumulator> Kernel for CountShared<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -237,7 +237,7 @@ impl<L: Lane> Kernel for CountShared<'_, L> {
 }
 
 #[inline(always)]
-fn lanes_of<L: Lane>(counts: &[u32; BLOCK]) -> Block<L> {
+fn lanes_of<L: Accumulator>(counts: &[u32; BLOCK]) -> Block<L> {
     let mut lanes = [L::default(); BLOCK];
     for lane in 0..BLOCK {
         lanes[lane] = L::of_count(counts[lane], L::of(1));
@@ -247,7 +247,7 @@ fn lanes_of<L: Lane>(counts: &[u32; BLOCK]) -> Block<L> {
 
 /// The columns of a group, where `masks` is set.
 #[inline(always)]
-fn masked<'a>(columns: &'a Columns, masks: Masks<'a>, group: usize) -> Masked<'a> {
+fn masked<'a>(columns: &'a BitColumns, masks: Masks<'a>, group: usize) -> Masked<'a> {
     let (start, end, stride) = (columns.starts[group], columns.starts[group + 1], columns.stride);
     let words = &columns.words[start * stride..end * stride];
     let masks_of_group = masks.words.get(start * masks.step..).unwrap_or_default();

@@ -9,9 +9,9 @@
 //! what is left of the masses, and the argument stands: a case costs at most its whole mass.
 //!
 //! **Transposition.** The branch g = t of the branch f = s is the branch f = s of the branch g = t. What a solved child has
-//! learned of its own roots bounds the roots of children that come later ([`Grand`]), be it the same set or a similar
+//! learned of its own roots bounds the roots of children that come later ([`GrandchildBounds`]), be it the same set or a similar
 //! one: from child A to child B, v(B and g) >= v(A and g) - w((A and g) \ B), and the two sides of g together lose no more
-//! than w(A \ B). One level further down the same holds for sets that three tests make ([`Great`]).
+//! than w(A \ B). One level further down the same holds for sets that three tests make ([`GreatGrandchildBounds`]).
 //!
 //! **Refined bound** (section 4.5.3). A node that fails to beat its cutoff is bounded by the least bound of its roots.
 
@@ -19,13 +19,13 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::aligned::Aligned;
 use super::node::{NONE, Node};
-use super::node_budgets::Levels;
+use super::node_budgets::NodeBudgets;
 use super::pair_counts::CountShared;
 use super::pair_shape::PairShape;
-use super::weighted_counts::Sums;
+use super::weighted_counts::WeightedSums;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
@@ -38,7 +38,7 @@ pub(super) struct RootBounds<L> {
     pub(super) sums: Vec<L>,
 }
 
-impl<L: Lane> RootBounds<L> {
+impl<L: Accumulator> RootBounds<L> {
     /// Nothing is known.
     pub(super) fn reset(&mut self, stride: usize, levels: usize, branch_levels: usize) {
         self.stride = stride;
@@ -64,7 +64,7 @@ impl<L: Lane> RootBounds<L> {
     }
 
     /// The least cost of the branches of a root together that is not ruled out.
-    pub(super) fn least(&self, levels: Levels, branch: Levels, level: usize, root: usize) -> u64 {
+    pub(super) fn least(&self, levels: NodeBudgets, branch: NodeBudgets, level: usize, root: usize) -> u64 {
         let pairs = levels.pairs(level, branch).map(|(i, j)| self.of(1, i, root) + self.of(0, j, root));
         pairs.min().unwrap_or(u64::MAX).max(self.sums[level * self.stride + root].get())
     }
@@ -100,7 +100,7 @@ pub(super) struct Spread<'a, L> {
     pub(super) root: usize,
 }
 
-impl<L: Lane> Kernel for Spread<'_, L> {
+impl<L: Accumulator> Kernel for Spread<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<L: Lane> Kernel for Spread<'_, L> {
     }
 }
 
-impl<L: Lane> Spread<'_, L> {
+impl<L: Accumulator> Spread<'_, L> {
     #[inline(always)]
     fn spread<const SUBSETS: bool>(self) {
         let Spread { shape, bounds, totals, both, passing, root } = self;
@@ -175,7 +175,7 @@ struct Overlap<L> {
     both: [L; BLOCK],
 }
 
-impl<L: Lane> Overlap<L> {
+impl<L: Accumulator> Overlap<L> {
     #[inline(always)]
     fn of(
         shape: PairShape,
@@ -231,7 +231,7 @@ impl<L: Lane> Overlap<L> {
 
 /// What the children of a node, once solved, know of their own roots.
 #[derive(Debug, Default)]
-pub(super) struct Grand<L> {
+pub(super) struct GrandchildBounds<L> {
     stride: usize,
     levels: usize,
     /// `[child][(level * 2 + side) * stride + position]`, where child is twice a root and its side.
@@ -241,24 +241,24 @@ pub(super) struct Grand<L> {
     before: Vec<L>,
 }
 
-/// Buffers of [`Grand::bounds_of`].
+/// Buffers of [`GrandchildBounds::bounds_of`].
 #[derive(Debug, Default)]
 pub(super) struct Overlaps<L> {
     set: Vec<u32>,
     shared: Aligned<L>,
-    sums: Sums<L>,
+    sums: WeightedSums<L>,
 }
 
 /// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
-/// make, which other orders of the three lead to. `[child]` is laid out as a [`Grand`], by the positions of the node. Only
+/// make, which other orders of the three lead to. `[child]` is laid out as a [`GrandchildBounds`], by the positions of the node. Only
 /// where nodes are not counted.
 #[derive(Debug, Default)]
-pub(super) struct Great<L> {
+pub(super) struct GreatGrandchildBounds<L> {
     stride: usize,
     known: Vec<Vec<L>>,
 }
 
-impl<L: Lane> Great<L> {
+impl<L: Accumulator> GreatGrandchildBounds<L> {
     /// Bytes for a node of this stride.
     pub(super) fn bytes(stride: usize) -> usize {
         8 * stride * stride * stride * size_of::<L>()
@@ -271,7 +271,7 @@ impl<L: Lane> Great<L> {
     }
 
     /// Takes the bounds of a solved child.
-    pub(super) fn keep(&mut self, root: usize, side: usize, place_of: &[u32], grand: &Grand<L>) {
+    pub(super) fn keep(&mut self, root: usize, side: usize, place_of: &[u32], grand: &GrandchildBounds<L>) {
         let stride = self.stride;
         let known = &mut self.known[2 * root + side];
         known.clear();
@@ -330,7 +330,7 @@ impl<L: Lane> Great<L> {
 /// How many similar children are looked at.
 const NEIGHBOURS: usize = 16;
 
-impl<L: Lane> Grand<L> {
+impl<L: Accumulator> GrandchildBounds<L> {
     /// Bytes for a node of this stride, with branches of branches of so many levels.
     pub(super) fn bytes(stride: usize, levels: usize) -> usize {
         4 * stride * stride * levels * size_of::<L>()
@@ -396,7 +396,7 @@ impl<L: Lane> Grand<L> {
         &self,
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, PairShape, &Node<L>),
-        (levels, branch): (Levels, Levels),
+        (levels, branch): (NodeBudgets, NodeBudgets),
         known: &RootBounds<L>,
         both: &[L],
         overlaps: &mut Overlaps<L>,
@@ -480,7 +480,7 @@ impl<L: Lane> Grand<L> {
         (child, only_there): (usize, u64),
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, PairShape, &Node<L>),
-        (levels, branch): (Levels, Levels),
+        (levels, branch): (NodeBudgets, NodeBudgets),
         Overlaps { set, shared, sums }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) {

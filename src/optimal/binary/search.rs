@@ -10,19 +10,20 @@ use smallvec::smallvec;
 
 use super::super::problem::Mass;
 use super::Order;
-use super::accumulator::Lane;
+use super::accumulator::Accumulator;
 use super::multi_class::{BestStumps, depth_two_costs};
 use super::node::{Node, Parent, leaf};
-use super::node_budgets::Levels;
+use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
-use super::root_bounds::{Grand, Great, Spread};
+use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Spread};
 use super::workspace::{
-    Ask, AtNode, Cell, Costs, DenseSearch, Improvement, Inherited, Root, Run, State, Watch, read, write,
+    BinaryEngine, BudgetCosts, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask, Observer, Query,
+    RootCandidate, read, write,
 };
 use crate::budget::{Stop, Ticker};
 use crate::threads::{held, lock};
 
-impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
+impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// The shape of a node's pair counts.
     pub(super) fn shape(&self, node: &Node<L>) -> PairShape<'_> {
         self.instances.shape(node.layout.stride(), self.problem.min_leaf)
@@ -45,12 +46,12 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// Solves a node that was built, at depth three or more. Its roots' bounds stay in `at.state` if it needed roots.
     pub(super) fn solve(
         &self,
-        at: &mut AtNode<L>,
-        ask: &Ask,
+        at: &mut NodeBuffers<L>,
+        ask: &Query,
         inherited: Option<&Inherited<L>>,
-        watch: Option<&dyn Watch<L>>,
+        watch: Option<&dyn Observer<L>>,
         path: &[u32],
-    ) -> Result<Costs, Stop> {
+    ) -> Result<BudgetCosts, Stop> {
         let costs = self.shallow(at)?;
         let cost = |level: usize| costs[ask.levels.nodes(ask.depth, level).min(3) as usize];
         at.state.best.clear();
@@ -64,7 +65,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         at.roots.sort_unstable();
         let branch = ask.levels.branch(ask.depth);
         let state = RwLock::new(std::mem::take(&mut at.state));
-        let result = self.try_roots(&Run { node: &at.node, ask, branch, state: &state, watch, path }, &at.roots);
+        let result = self.try_roots(&NodeTask { node: &at.node, ask, branch, state: &state, watch, path }, &at.roots);
         at.state = held(state.into_inner());
         result?;
         let value = |level: usize| {
@@ -75,7 +76,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
             if !self.switches.refined {
                 return ask.cutoffs[level].max(ask.floors[level]);
             }
-            let least = |root: &Root| at.state.bounds.least(ask.levels, branch, level, root.position as usize);
+            let least = |root: &RootCandidate| at.state.bounds.least(ask.levels, branch, level, root.position as usize);
             let roots = at.roots.iter().map(least);
             let refined = roots.min().unwrap_or(u64::MAX).saturating_add(self.problem.node_penalty);
             // A leaf and trees of depth two were looked at: they are in the costs.
@@ -85,9 +86,9 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Readies the bounds of the roots of a node.
-    pub(super) fn open(&self, at: &mut AtNode<L>, ask: &Ask, inherited: Option<&Inherited<L>>) {
+    pub(super) fn open(&self, at: &mut NodeBuffers<L>, ask: &Query, inherited: Option<&Inherited<L>>) {
         self.stats.nodes.fetch_add(1, Relaxed);
-        let AtNode { node, state, .. } = at;
+        let NodeBuffers { node, state, .. } = at;
         let branch = ask.levels.branch(ask.depth);
         let stride = node.layout.stride();
         state.has_bounds = true;
@@ -95,7 +96,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         if let Some(inherited) = inherited {
             state.bounds.inherit(&inherited.bounds, &node.origin);
         }
-        if matches!(ask.levels, Levels::UpTo(_)) {
+        if matches!(ask.levels, NodeBudgets::UpTo(_)) {
             // Level 0 of a branch is a leaf.
             let shape = self.shape(node);
             for &root in &node.live {
@@ -106,7 +107,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         }
         let levels = branch.branch(ask.depth - 1).len();
         // What is known before any child is solved takes as much, here and on its way here.
-        let grand_bytes = Grand::<L>::bytes(stride, levels.max(2)).saturating_mul(3);
+        let grand_bytes = GrandchildBounds::<L>::bytes(stride, levels.max(2)).saturating_mul(3);
         let fits = grand_bytes <= self.grand_bytes;
         state.keeps_grand = self.switches.transpositions && ask.depth > 3 && fits;
         if state.keeps_grand {
@@ -115,8 +116,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
                 state.grand.start_from(&inherited.before, inherited.bounds.stride, &node.origin);
             }
         }
-        let fits = Great::<L>::bytes(stride).saturating_add(grand_bytes) <= self.grand_bytes;
-        state.keeps_great = state.keeps_grand && ask.depth > 4 && matches!(ask.levels, Levels::Free) && fits;
+        let fits = GreatGrandchildBounds::<L>::bytes(stride).saturating_add(grand_bytes) <= self.grand_bytes;
+        state.keeps_great = state.keeps_grand && ask.depth > 4 && matches!(ask.levels, NodeBudgets::Free) && fits;
         if state.keeps_great {
             state.great.reset(stride);
         }
@@ -126,8 +127,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
     /// as they come, in `at.roots`.
-    pub(super) fn shallow(&self, at: &mut AtNode<L>) -> Result<[u64; 4], Stop> {
-        let AtNode { node, stumps, roots, line, .. } = at;
+    pub(super) fn shallow(&self, at: &mut NodeBuffers<L>) -> Result<[u64; 4], Stop> {
+        let NodeBuffers { node, stumps, roots, line, .. } = at;
         let leaf = node.leaf(self.instances.n_classes);
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
@@ -152,11 +153,11 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
         let by_cost = self.switches.order == Order::DepthTwo;
         Ok(depth_two_costs(shape, &node.live, &node.singles, stumps, leaf, self.problem.node_penalty, |root, cost| {
             let rank = self.rank[node.test[root as usize] as usize];
-            roots.push(Root { cost: if by_cost { cost } else { 0 }, rank, position: root });
+            roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
         }))
     }
 
-    fn try_roots(&self, run: &Run<L>, roots: &[Root]) -> Result<(), Stop> {
+    fn try_roots(&self, run: &NodeTask<L>, roots: &[RootCandidate]) -> Result<(), Stop> {
         let next = AtomicUsize::new(0);
         let work = || {
             let mut cell = self.cells.take();
@@ -181,7 +182,13 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Tries roots until none is left.
-    fn try_next_roots(&self, run: &Run<L>, roots: &[Root], next: &AtomicUsize, cell: &mut Cell<L>) -> Result<(), Stop> {
+    fn try_next_roots(
+        &self,
+        run: &NodeTask<L>,
+        roots: &[RootCandidate],
+        next: &AtomicUsize,
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<(), Stop> {
         while let Some(root) = self.next_root(run, roots, next)? {
             self.try_root(run, root, cell)?;
             self.tell_bound(run, root, roots);
@@ -190,7 +197,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// The next root that is not ruled out.
-    fn next_root(&self, run: &Run<L>, roots: &[Root], next: &AtomicUsize) -> Result<Option<usize>, Stop> {
+    fn next_root(&self, run: &NodeTask<L>, roots: &[RootCandidate], next: &AtomicUsize) -> Result<Option<usize>, Stop> {
         let state = read(run.state);
         while let Some(root) = roots.get(next.fetch_add(1, Relaxed)) {
             self.budget.visit()?;
@@ -208,7 +215,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// About how many nanoseconds lie below a node.
-    fn work(&self, run: &Run<L>) -> u64 {
+    fn work(&self, run: &NodeTask<L>) -> u64 {
         let words = run.node.counted(None).words() as u64;
         let tests = run.node.live.len() as u64;
         let cell = (words + 8 * self.instances.channels as u64) * tests * tests / 32;
@@ -219,15 +226,15 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     /// costs are below `cutoff` together.
     pub(super) fn try_pairs(
         &self,
-        (at, path): (&mut AtNode<L>, &[u32]),
-        ask: &Ask,
+        (at, path): (&mut NodeBuffers<L>, &[u32]),
+        ask: &Query,
         root: usize,
         pairs: &[(usize, usize)],
         cutoff: u64,
     ) -> Result<(), Stop> {
         let state = RwLock::new(std::mem::take(&mut at.state));
         let branch = ask.levels.branch(ask.depth);
-        let run = Run { node: &at.node, ask, branch, state: &state, watch: None, path };
+        let run = NodeTask { node: &at.node, ask, branch, state: &state, watch: None, path };
         let mut cell = self.cells.take();
         cell.is_open = false;
         at.node.pairs_of(self.isa, self.shape(&at.node), root, &mut cell.both, &mut cell.stumps.sums);
@@ -246,7 +253,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Solves the two branches of a root as far as they can matter.
-    fn try_root(&self, run: &Run<L>, root: usize, cell: &mut Cell<L>) -> Result<(), Stop> {
+    fn try_root(&self, run: &NodeTask<L>, root: usize, cell: &mut ChildBuffers<L>) -> Result<(), Stop> {
         run.node.pairs_of(self.isa, self.shape(run.node), root, &mut cell.both, &mut cell.stumps.sums);
         let first = self.first_side(run, root);
         (cell.is_open, cell.is_counted) = (false, false);
@@ -274,7 +281,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Raises the bounds of all roots by what was found of one.
-    fn spread(&self, run: &Run<L>, root: usize, state: &mut State<L>, cell: &Cell<L>) {
+    fn spread(&self, run: &NodeTask<L>, root: usize, state: &mut NodeState<L>, cell: &ChildBuffers<L>) {
         if self.switches.similarity {
             self.isa.run(Spread {
                 shape: self.shape(run.node),
@@ -288,7 +295,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// The branch to solve first: the larger, at depth three only if it is likely to decide.
-    fn first_side(&self, run: &Run<L>, root: usize) -> usize {
+    fn first_side(&self, run: &NodeTask<L>, root: usize) -> usize {
         let node = run.node;
         let larger = node.larger_side(root);
         if !self.switches.dynamic_order {
@@ -303,8 +310,8 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// Whether the branches of a root, as far as they are known, make a better tree. What is below the best is exact.
-    fn take_value(&self, run: &Run<L>, root: usize, state: &mut State<L>) {
-        let Run { ask, branch, .. } = *run;
+    fn take_value(&self, run: &NodeTask<L>, root: usize, state: &mut NodeState<L>) {
+        let NodeTask { ask, branch, .. } = *run;
         let top = ask.levels.top();
         let place = run.watch.map_or(0, |watch| watch.place(root));
         for level in 0..=top {
@@ -328,7 +335,7 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
     }
 
     /// What is proved so far: no tree costs less than the best and the bounds of the roots not yet done.
-    fn tell_bound(&self, run: &Run<L>, root: usize, roots: &[Root]) {
+    fn tell_bound(&self, run: &NodeTask<L>, root: usize, roots: &[RootCandidate]) {
         let Some(watch) = run.watch else { return };
         let top = run.ask.levels.top();
         let bound = {
@@ -344,16 +351,16 @@ impl<M: Mass, L: Lane> DenseSearch<'_, M, L> {
 
 /// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter, unless it is wanted
 /// `anyway`. `pairs` are pairs of levels of the true and the false branch, with what their costs together must be below.
-fn wanted<L: Lane>(
-    state: &State<L>,
-    branch: Levels,
+fn wanted<L: Accumulator>(
+    state: &NodeState<L>,
+    branch: NodeBudgets,
     root: usize,
     side: usize,
     pairs: impl Iterator<Item = ((usize, usize), u64)>,
     anyway: bool,
-) -> Option<(Costs, Costs)> {
-    let floors: Costs = (0..branch.len()).map(|level| state.bounds.of(side, level, root)).collect();
-    let mut cutoffs: Costs = smallvec![0; branch.len()];
+) -> Option<(BudgetCosts, BudgetCosts)> {
+    let floors: BudgetCosts = (0..branch.len()).map(|level| state.bounds.of(side, level, root)).collect();
+    let mut cutoffs: BudgetCosts = smallvec![0; branch.len()];
     for ((one, zero), cutoff) in pairs {
         let (mine, other) = if side == 1 { (one, zero) } else { (zero, one) };
         cutoffs[mine] = cutoffs[mine].max(cutoff.saturating_sub(state.bounds.of(1 - side, other, root)));

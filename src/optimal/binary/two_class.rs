@@ -8,19 +8,19 @@
 //! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
 //! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
 
-use super::accumulator::Lane;
-use super::bit_table::Columns;
+use super::accumulator::Accumulator;
+use super::bit_table::BitColumns;
 use super::multi_class::{BestStumps, Singles, Stumps, smallest};
 use super::pair_counts::Counted;
 use super::pair_shape::MassGroup;
 use super::pair_shape::{Block, PairShape, blocks};
-use super::weighted_counts::{Sums, Weighed};
+use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::Stop;
 use crate::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Extremes<L> {
+pub(super) struct DifferenceExtremes<L> {
     /// By how much the classes differ where each test passes.
     single: Vec<Block<L>>,
     /// For each test, by blocks: the greatest and least difference where it and another test pass, and where the other
@@ -39,18 +39,18 @@ fn tile_at(n_blocks: usize, i: usize, j: usize) -> usize {
 
 /// Nothing yet: no difference is less than the greatest, or greater than the least.
 #[inline(always)]
-fn nothing<L: Lane>() -> [Block<L>; 4] {
+fn nothing<L: Accumulator>() -> [Block<L>; 4] {
     [[L::LEAST; BLOCK], [L::MOST; BLOCK], [L::LEAST; BLOCK], [L::MOST; BLOCK]]
 }
 
-impl<L: Lane> BestStumps<'_, '_, L> {
+impl<L: Accumulator> BestStumps<'_, '_, L> {
     /// Finds them from differences; those of the rest if `REST`.
     #[inline(always)]
     pub(super) fn by_difference<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, keeps, whole, singles, live, enough, stumps, ticker } = self;
         let n_blocks = shape.stride / BLOCK;
         let Stumps { true_side, false_side, extremes, masks: of_test, sums, .. } = stumps;
-        let Extremes { single, of, lines, masks, runs } = extremes;
+        let DifferenceExtremes { single, of, lines, masks, runs } = extremes;
         true_side.fill_with(shape.stride, L::MAX);
         false_side.fill_with(shape.stride, L::MAX);
         single.clear();
@@ -115,7 +115,7 @@ impl<L: Lane> BestStumps<'_, '_, L> {
 
 /// The errors of the best stumps of a block of tests, and of both branches together.
 #[inline(always)]
-fn errors<L: Lane>(
+fn errors<L: Accumulator>(
     [both_most, both_least, only_most, only_least]: &[Block<L>; 4],
     all: L,
     single: &Block<L>,
@@ -138,7 +138,7 @@ fn errors<L: Lane>(
 
 /// The extremes of each line of a row of tiles, in `lines`; those of the columns are added to `of`.
 #[inline(always)]
-fn take_extremes<L: Lane, const REST: bool>(
+fn take_extremes<L: Accumulator, const REST: bool>(
     part: &[Tile<L>],
     rest: &[Tile<L>],
     (single_i, single): (&Block<L>, &[Block<L>]),
@@ -183,7 +183,7 @@ fn take_extremes<L: Lane, const REST: bool>(
 
 /// Adds a line of a tile to the extremes of that line and of the columns.
 #[inline(always)]
-fn take_line<L: Lane, const REST: bool>(
+fn take_line<L: Accumulator, const REST: bool>(
     (part, rest): (&Block<L>, &Block<L>),
     d_g: L,
     d_h: &Block<L>,
@@ -232,7 +232,7 @@ impl<L> Counted<'_, L> {
 /// The groups of what is counted, in the order to count them: those of the greatest masses first, doubled as often as
 /// the next is smaller. None if that does not give their masses in 32 bits.
 #[inline(always)]
-fn runs_of<L: Lane>(shape: PairShape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
+fn runs_of<L: Accumulator>(shape: PairShape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
     runs.clear();
     if L::WIDE || shape.groups.iter().any(|group| !group.mass.is_power_of_two()) {
         return;
@@ -255,14 +255,14 @@ fn runs_of<L: Lane>(shape: PairShape, counted: Counted<L>, runs: &mut Vec<WordRu
 
 /// Counts the differences of a tile: of the tests that the masks are of by those of block `j`.
 #[inline(always)]
-fn count_tile<P: Instructions, L: Lane>(
+fn count_tile<P: Instructions, L: Accumulator>(
     shape: PairShape,
     counted: Counted<L>,
     (masks, runs): (&[[u32; BLOCK]], &[WordRun]),
     j: usize,
     tile: &mut Tile<L>,
 ) {
-    let Columns { stride, ref words, ref starts } = *counted.columns;
+    let BitColumns { stride, ref words, ref starts } = *counted.columns;
     let of = MaskedTile { words, masks, stride, block: j, runs };
     if !runs.is_empty() {
         L::count_tile::<P>(&of, tile);
@@ -282,12 +282,12 @@ fn count_tile<P: Instructions, L: Lane>(
 
 /// Weighs the differences of a row of tiles: of some tests of one block by those of that block and all after it.
 #[inline(always)]
-fn weigh_tiles<P: Instructions, L: Lane>(
+fn weigh_tiles<P: Instructions, L: Accumulator>(
     shape: PairShape,
     (counted, weighed): (Counted<L>, Weighed<L>),
     tests: &[u32],
     tiles: &mut [Tile<L>],
-    (masks, sums): (&mut [u32], &mut Sums<L>),
+    (masks, sums): (&mut [u32], &mut WeightedSums<L>),
 ) {
     let first = tests[0] as usize / BLOCK;
     tiles.as_flattened_mut().fill([L::default(); BLOCK]);
@@ -308,7 +308,7 @@ pub(super) struct Differences<'a, L> {
     pub(super) differences: &'a mut [L],
 }
 
-impl<L: Lane> Kernel for Differences<'_, L> {
+impl<L: Accumulator> Kernel for Differences<'_, L> {
     type Output = ();
 
     #[inline(always)]
@@ -328,7 +328,7 @@ impl<L: Lane> Kernel for Differences<'_, L> {
 
 /// By how much the classes differ in a block of a row of counts.
 #[inline(always)]
-fn difference_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
+fn difference_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
     let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
     let mut difference = [L::default(); BLOCK];
     for lane in 0..BLOCK {
@@ -339,7 +339,7 @@ fn difference_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
 
 /// The mass of both classes in a block of a row of counts.
 #[inline(always)]
-fn mass_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
+fn mass_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
     let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
     let mut mass = [L::default(); BLOCK];
     for lane in 0..BLOCK {
@@ -350,7 +350,7 @@ fn mass_of<L: Lane>(row: &[L], block: usize) -> Block<L> {
 
 /// The greatest |both| + |d - both|, given the extremes of both.
 #[inline(always)]
-fn spread<L: Lane>(d: L, most: L, least: L) -> L {
+fn spread<L: Accumulator>(d: L, most: L, least: L) -> L {
     let zero = L::default();
     let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
     d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))

@@ -4,8 +4,8 @@
 //! a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so sums come
 //! in the order of rows and are written by position in the end.
 
-use super::accumulator::Lane;
-use super::bit_table::{Columns, Layout};
+use super::accumulator::Accumulator;
+use super::bit_table::{BitColumns, Layout};
 use crate::simd::Instructions;
 
 /// Instances of a node that have a mass each.
@@ -30,25 +30,25 @@ impl<L> Copy for Weighed<'_, L> {}
 
 /// Buffers.
 #[derive(Debug, Default)]
-pub(super) struct Sums<L> {
+pub(super) struct WeightedSums<L> {
     picks: Vec<u32>,
     /// By position.
     pub(super) of: Vec<L>,
 }
 
-impl<L: Lane> Weighed<'_, L> {
+impl<L: Accumulator> Weighed<'_, L> {
     /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that are
     /// `negative` are subtracted.
     #[inline(always)]
     pub(super) fn sum<P: Instructions>(
         self,
-        columns: &Columns,
+        columns: &BitColumns,
         groups: impl Iterator<Item = (usize, bool)>,
         mask: impl Fn(usize) -> u32,
         first: usize,
-        sums: &mut Sums<L>,
+        sums: &mut WeightedSums<L>,
     ) {
-        let Sums { picks, of } = sums;
+        let WeightedSums { picks, of } = sums;
         of.clear();
         of.resize(columns.stride, L::default());
         for (group, negative) in groups {
@@ -124,7 +124,7 @@ impl<L: Lane> Weighed<'_, L> {
 
 /// Adds a mass where a bit is set.
 #[inline(always)]
-fn add_where<L: Lane, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
+fn add_where<L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
     for at in 0..BITS {
         sums[at] = sums[at].plus(if bits & (1 << at) == 0 { L::default() } else { mass });
     }
@@ -139,13 +139,13 @@ mod tests {
 
     struct Sum<'a, 'b, L> {
         weighed: Weighed<'a, L>,
-        columns: &'a Columns,
+        columns: &'a BitColumns,
         masks: &'a [u32],
         first: usize,
-        sums: &'b mut Sums<L>,
+        sums: &'b mut WeightedSums<L>,
     }
 
-    impl<L: Lane> Kernel for Sum<'_, '_, L> {
+    impl<L: Accumulator> Kernel for Sum<'_, '_, L> {
         type Output = ();
 
         #[inline(always)]
@@ -155,7 +155,7 @@ mod tests {
         }
     }
 
-    fn check<L: Lane>(most: u64) {
+    fn check<L: Accumulator>(most: u64) {
         let total = 200usize;
         let masses: Vec<L> = (0..total).map(|row| L::of(mix(9_000 + row as u64) % most)).collect();
         for n_tests in [1, 5, 32, 33, 64, 65, 100, 129, 257, 513, 700] {
@@ -170,7 +170,7 @@ mod tests {
                 let starts = [0, sizes[0], sizes[0] + sizes[1]];
                 let picked: Vec<u32> = (0..starts[2]).map(|i| (i * 13 % total) as u32).collect();
                 for isa in Isa::all() {
-                    let mut columns = Columns::default();
+                    let mut columns = BitColumns::default();
                     columns.gather(isa, &rows, layout, &picked, &starts);
                     // Beyond the last instance of a group too.
                     let masks: Vec<u32> = (0..columns.n_words()).map(|word| mix(word as u64) as u32).collect();
@@ -178,7 +178,7 @@ mod tests {
                         Weighed { rows: &rows, layout, picked: Some(&picked), starts: &starts, masses: &masses };
                     let first = if n_tests > 64 { 48 } else { 0 };
                     // Left over from another node.
-                    let mut sums = Sums { picks: vec![7; 50], of: vec![L::MAX; 3000] };
+                    let mut sums = WeightedSums { picks: vec![7; 50], of: vec![L::MAX; 3000] };
                     isa.run(Sum { weighed, columns: &columns, masks: &masks, first, sums: &mut sums });
                     for (test, position) in (0..n_tests).map(|test| (test, layout.position(test))) {
                         if position < first {

@@ -7,14 +7,14 @@ use smallvec::SmallVec;
 
 use super::super::cache::Cache;
 use super::super::problem::Problem;
-use super::Switches;
+use super::BinarySwitches;
 use super::aligned::Aligned;
-use super::bit_table::{Columns, Layout};
+use super::bit_table::{BitColumns, Layout};
 use super::instances::Instances;
 use super::multi_class::{Singles, Stumps};
 use super::node::Node;
-use super::node_budgets::Levels;
-use super::root_bounds::{Grand, Great, Overlaps, RootBounds};
+use super::node_budgets::NodeBudgets;
+use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Overlaps, RootBounds};
 use crate::budget::Budget;
 use crate::simd::Isa;
 use crate::threads::{held, lock};
@@ -29,13 +29,13 @@ pub(in crate::optimal) struct Counters {
 }
 
 /// One run.
-pub(in crate::optimal) struct DenseSearch<'a, M, L> {
+pub(in crate::optimal) struct BinaryEngine<'a, M, L> {
     pub(super) problem: &'a Problem<M>,
     pub(super) instances: Instances,
     pub(super) isa: Isa,
     pub(super) budget: &'a Budget,
     pub(super) cache: Box<dyn Cache>,
-    pub(super) switches: Switches,
+    pub(super) switches: BinarySwitches,
     pub(super) threads: usize,
     /// Bytes that the bounds of children may take at one node.
     pub(super) grand_bytes: usize,
@@ -49,8 +49,8 @@ pub(in crate::optimal) struct DenseSearch<'a, M, L> {
     pub(super) rank: Vec<u32>,
     /// Depth of the whole search: where nodes repeat, the cache looks.
     pub(super) max_depth: u32,
-    pub(super) nodes: Pool<AtNode<L>>,
-    pub(super) cells: Pool<Cell<L>>,
+    pub(super) nodes: Pool<NodeBuffers<L>>,
+    pub(super) cells: Pool<ChildBuffers<L>>,
     pub(super) stats: Counters,
 }
 
@@ -79,19 +79,19 @@ impl<T: Default> Pool<T> {
 
 /// A node with what is known of its roots.
 #[derive(Debug, Default)]
-pub(super) struct AtNode<L> {
+pub(super) struct NodeBuffers<L> {
     pub(super) node: Node<L>,
-    pub(super) state: State<L>,
+    pub(super) state: NodeState<L>,
     pub(super) picked: Vec<u32>,
     pub(super) stumps: Stumps<L>,
     /// Pairs of a few tests, where nodes do not keep them.
     pub(super) line: Aligned<L>,
-    pub(super) roots: Vec<Root>,
+    pub(super) roots: Vec<RootCandidate>,
 }
 
 /// An admissible root of a node; by order of trial if sorted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Root {
+pub(super) struct RootCandidate {
     /// The cost of the best stumps or leaves below it, if that decides the order.
     pub(super) cost: u64,
     /// Its place where nothing better is known.
@@ -101,24 +101,24 @@ pub(super) struct Root {
 
 /// What threads share at a node.
 #[derive(Debug, Default)]
-pub(super) struct State<L> {
+pub(super) struct NodeState<L> {
     /// The least costs known, by level: of a tree, or the cutoff.
-    pub(super) best: Costs,
-    /// The first place, by [`Watch::place`], of a root known to reach the best at the top level.
+    pub(super) best: BudgetCosts,
+    /// The first place, by [`Observer::place`], of a root known to reach the best at the top level.
     pub(super) first: u32,
     pub(super) bounds: RootBounds<L>,
     /// Whether the bounds are those of this node: they are not if it needed no roots.
     pub(super) has_bounds: bool,
-    pub(super) grand: Grand<L>,
+    pub(super) grand: GrandchildBounds<L>,
     pub(super) keeps_grand: bool,
-    pub(super) great: Great<L>,
+    pub(super) great: GreatGrandchildBounds<L>,
     pub(super) keeps_great: bool,
     pub(super) done: Vec<bool>,
 }
 
 /// Buffers to solve both branches of a root at depth two.
 #[derive(Debug, Default)]
-pub(super) struct Cell<L> {
+pub(super) struct ChildBuffers<L> {
     /// Whether the buffers hold the smaller branch of the root at work, and whether its pairs are counted.
     pub(super) is_open: bool,
     pub(super) is_counted: bool,
@@ -127,7 +127,7 @@ pub(super) struct Cell<L> {
     pub(super) set: Vec<u32>,
     pub(super) picked: Vec<u32>,
     pub(super) starts: Vec<usize>,
-    pub(super) columns: Columns,
+    pub(super) columns: BitColumns,
     pub(super) pairs: Aligned<L>,
     /// Of the true and of the false branch.
     pub(super) singles: [Singles<L>; 2],
@@ -147,16 +147,16 @@ pub(super) struct Inherited<L> {
 }
 
 /// A cost per level; few unless nodes are counted in deep trees.
-pub(super) type Costs = SmallVec<[u64; 4]>;
+pub(super) type BudgetCosts = SmallVec<[u64; 4]>;
 
 /// What is asked of a node.
 #[derive(Debug, Clone)]
-pub(super) struct Ask {
+pub(super) struct Query {
     pub(super) depth: u32,
-    pub(super) levels: Levels,
-    pub(super) cutoffs: Costs,
+    pub(super) levels: NodeBudgets,
+    pub(super) cutoffs: BudgetCosts,
     /// What is known: no value is below.
-    pub(super) floors: Costs,
+    pub(super) floors: BudgetCosts,
 }
 
 /// A root that gave a better tree, with the levels and costs of its branches: of the true and of the false one.
@@ -168,31 +168,31 @@ pub(super) struct Improvement {
 }
 
 /// Who wants to know what happens at a node.
-pub(super) trait Watch<L>: Sync {
+pub(super) trait Observer<L>: Sync {
     /// The place of a root among those that are as good: the first is wanted. 0 where none is.
     fn place(&self, root: usize) -> u32;
     /// A better tree at the top level.
-    fn improved(&self, node: &Node<L>, branch: Levels, found: Improvement);
+    fn improved(&self, node: &Node<L>, branch: NodeBudgets, found: Improvement);
     /// No tree costs less than this at the top level.
     fn bounded(&self, bound: u64);
 }
 
 /// A node at work.
-pub(super) struct Run<'r, L> {
+pub(super) struct NodeTask<'r, L> {
     pub(super) node: &'r Node<L>,
-    pub(super) ask: &'r Ask,
-    pub(super) branch: Levels,
-    pub(super) state: &'r RwLock<State<L>>,
-    pub(super) watch: Option<&'r dyn Watch<L>>,
+    pub(super) ask: &'r Query,
+    pub(super) branch: NodeBudgets,
+    pub(super) state: &'r RwLock<NodeState<L>>,
+    pub(super) watch: Option<&'r dyn Observer<L>>,
     pub(super) path: &'r [u32],
 }
 
-impl<L> Run<'_, L> {
+impl<L> NodeTask<'_, L> {
     /// Below which cost a root matters at a level. To be as good as the best is enough for one with an earlier place: so
     /// the canonical tree needs no second search.
-    pub(super) fn cutoff(&self, state: &State<L>, level: usize, root: usize) -> u64 {
+    pub(super) fn cutoff(&self, state: &NodeState<L>, level: usize, root: usize) -> u64 {
         let counts_ties = level == self.ask.levels.top();
-        let is_earlier = |watch: &dyn Watch<L>| watch.place(root) < state.first;
+        let is_earlier = |watch: &dyn Observer<L>| watch.place(root) < state.first;
         state.best[level] + u64::from(counts_ties && self.watch.is_some_and(is_earlier))
     }
 }

@@ -6,12 +6,12 @@
 use super::super::shape::Shape;
 use super::interval::Interval;
 use super::node::Side;
-use super::search::{Ask, Best, Branches, Search};
+use super::search::{BestTree, Branches, IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
 
-impl<I: Index> Search<'_, I> {
+impl<I: Index> IntervalSearch<'_, I> {
     /// The canonical tree of a node, given its cost, which is the least. `open` are the cuts that may reach it; all, if
     /// `None`.
     pub(super) fn canonical(
@@ -31,7 +31,7 @@ impl<I: Index> Search<'_, I> {
             debug_assert_eq!(found, cost);
             return Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)));
         }
-        let ask = Ask { depth, nodes, target: cost + 1, ties: true, relaxed };
+        let ask = Query { depth, nodes, target: cost + 1, ties: true, relaxed };
         let n_shares = Self::shares(depth, nodes).len();
         let mut todo = open.unwrap_or_else(|| {
             if depth == 2 {
@@ -50,7 +50,7 @@ impl<I: Index> Search<'_, I> {
                 continue;
             }
             let column = interval.column;
-            let Some(tried) = self.step(level, &ask, interval, &mut Best::leaf(cost + 1))? else { continue };
+            let Some(tried) = self.step(level, &ask, interval, &mut BestTree::leaf(cost + 1))? else { continue };
             let [left, right] = tried.halves;
             let right = if tried.upper == cost {
                 found = Some((column, tried.cut, tried.branches));
@@ -119,7 +119,7 @@ impl<I: Index> Search<'_, I> {
         let target = cost + 1 - self.nodes.ground.penalty;
         for (pass, fail) in shares(depth, nodes, true) {
             let share = if passes_left { (pass, fail) } else { (fail, pass) };
-            let ask = |nodes, target| Ask { depth: depth - 1, nodes, target, ties: false, relaxed: false };
+            let ask = |nodes, target| Query { depth: depth - 1, nodes, target, ties: false, relaxed: false };
             // The branch with fewer nodes first: it takes less time, and leaves less to ask of the other.
             let first = share.0 > share.1;
             let of = |right: bool| if right { share.1 } else { share.0 };

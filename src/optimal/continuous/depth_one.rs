@@ -5,11 +5,11 @@ use smallvec::{SmallVec, smallvec};
 
 use super::node::Side;
 use super::scan::Greatest;
-use super::search::Search;
+use super::search::IntervalSearch;
 use super::stump::Index;
 use crate::budget::Stop;
 
-impl<I: Index> Search<'_, I> {
+impl<I: Index> IntervalSearch<'_, I> {
     /// The first stump of least cost on one side of a cut of a node, or on the whole node, on one column or on any; `None`
     /// if a leaf costs no more. No stump costs less than `least`: the first that costs as much ends the search. Columns with
     /// a cut must be open.

@@ -5,9 +5,9 @@
 //! better than the best. With more than two classes an entry's stump also costs no less than the mass of all other classes.
 //! Where classes are too many for pairs, each column is an entry, and a stump has any two labels.
 
-use super::instances::Ground;
+use super::instances::RankedInstances;
 use super::interval::Bounds;
-use super::memory::Room;
+use super::memory::MemoryShares;
 use super::node::{Nodes, Side};
 use super::scan::Scan;
 use super::stump::{Index, Sides, make_room};
@@ -21,7 +21,7 @@ const UNKNOWN: i64 = i64::MIN;
 
 /// One branch of a cut.
 #[derive(Debug, Default)]
-pub(super) struct Branch {
+pub(super) struct StumpBranch {
     /// The mass of each class.
     pub(super) classes: Vec<i64>,
     pub(super) mass: i64,
@@ -39,7 +39,7 @@ pub(super) struct Branch {
     pub(super) entry: Option<u32>,
 }
 
-impl Branch {
+impl StumpBranch {
     pub(super) fn set(&mut self, classes: &[i64]) {
         self.classes.clear();
         self.classes.extend_from_slice(classes);
@@ -81,13 +81,13 @@ pub(super) struct Stumps<I> {
     /// Where an entry stands among the bounds of the right branch.
     place_of: Vec<u32>,
     changed: Vec<Bound>,
-    pub(super) branches: [Branch; 2],
+    pub(super) branches: [StumpBranch; 2],
     pub(super) scans: u64,
     pub(super) isa: Isa,
 }
 
 impl<I: Index> Stumps<I> {
-    pub(super) fn new(n_entries: usize, isa: Isa, room: &Room) -> Self {
+    pub(super) fn new(n_entries: usize, isa: Isa, room: &MemoryShares) -> Self {
         Stumps {
             bounds: (0..n_entries as u32).map(|entry| (0, entry)).collect(),
             most: n_entries + room.bounds,
@@ -110,7 +110,7 @@ impl<I: Index> Stumps<I> {
         Bounds { start: 0, length: self.place_of.len() }
     }
 
-    /// Finds the best stump of the branches that are wanted, given their bounds; see [`Branch`].
+    /// Finds the best stump of the branches that are wanted, given their bounds; see [`StumpBranch`].
     pub(super) fn evaluate(
         &mut self,
         nodes: &mut Nodes<I>,
@@ -227,7 +227,7 @@ impl<I: Index> Stumps<I> {
     /// Bounds for the cuts on one side of the one evaluated: of entries that may be part of a tree that costs less than
     /// the cap allows. At these cuts a branch has lost instances of at most this mass.
     pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {
-        let Branch { bounds: old, found, .. } = &self.branches[branch];
+        let StumpBranch { bounds: old, found, .. } = &self.branches[branch];
         let (old, start) = (*old, self.bounds.len());
         if start + old.length > self.most {
             // What holds for all cuts of an interval holds for a part of them.
@@ -271,7 +271,13 @@ impl Totals {
 
 /// The totals of an entry, if its stump may be better than the best; else notes the bound that says it is not.
 #[inline(always)]
-fn worth<I: Index>(ground: &Ground<I>, branch: &mut Branch, entry: u32, bound: i64, place: usize) -> Option<Totals> {
+fn worth<I: Index>(
+    ground: &RankedInstances<I>,
+    branch: &mut StumpBranch,
+    entry: u32,
+    bound: i64,
+    place: usize,
+) -> Option<Totals> {
     let (totals, least) = match ground.by_pairs() {
         true => {
             let (a, b) = ground.pairs[entry as usize % ground.pairs.len()];

@@ -40,7 +40,7 @@ pub(super) const GROUP: usize = 4;
 ///
 /// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
 /// looked up then.
-pub(super) struct Ground<'b, I> {
+pub(super) struct RankedInstances<'b, I> {
     pub(super) columns: Vec<Column<I>>,
     /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
     pub(super) groups: Vec<Vec<[I; GROUP]>>,
@@ -67,7 +67,7 @@ pub(super) struct Ground<'b, I> {
     charged: Reserved<'b>,
 }
 
-impl<'b, I: Index> Ground<'b, I> {
+impl<'b, I: Index> RankedInstances<'b, I> {
     /// Complexity: O(patterns x columns + patterns x classes).
     pub(super) fn new(
         run: &Run,
@@ -166,7 +166,7 @@ impl<'b, I: Index> Ground<'b, I> {
             groups.push(side_by_side(columns));
             ticker.tick(4 * n * columns.len())?;
         }
-        Ok(Ground {
+        Ok(RankedInstances {
             columns,
             groups,
             n,

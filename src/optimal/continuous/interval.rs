@@ -16,7 +16,7 @@ use super::node::Opened;
 use super::stump::Index;
 
 /// Costs of a branch, one per share of the nodes left.
-pub(super) type Costs = SmallVec<[i64; 2]>;
+pub(super) type ShareCosts = SmallVec<[i64; 2]>;
 
 /// A part of the bounds that a search of depth two keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub(super) struct Bounds {
 #[derive(Debug, Clone)]
 pub(super) struct End {
     /// It costs no less.
-    pub(super) costs: Costs,
+    pub(super) costs: ShareCosts,
     /// Nor does, at depth two, a stump on each column.
     pub(super) stumps: Bounds,
 }
@@ -75,7 +75,7 @@ impl Ord for Interval {
 }
 
 /// The least sum of what two branches cost, over the shares.
-pub(super) fn least(left: &Costs, right: &Costs) -> i64 {
+pub(super) fn least(left: &ShareCosts, right: &ShareCosts) -> i64 {
     left.iter().zip(right).map(|(left, right)| left + right).min().unwrap_or(i64::MAX)
 }
 

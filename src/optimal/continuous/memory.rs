@@ -4,7 +4,7 @@
 //! entries; the rest is for intervals. Where all threads would not fit there are fewer. Where one would not, stumps are
 //! looked for without lists; then columns that were not looked at for a while are forgotten.
 
-use super::instances::{GROUP, Ground};
+use super::instances::{GROUP, RankedInstances};
 use super::interval::Interval;
 use super::node::Opened;
 use super::stump::Index;
@@ -14,7 +14,7 @@ use crate::simd::LANES;
 
 /// What one worker may keep.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Room {
+pub(super) struct MemoryShares {
     /// Columns, at each node on the path, whose order is kept, and whose cuts are.
     pub(super) orders: usize,
     pub(super) opened: usize,
@@ -33,7 +33,7 @@ pub(super) struct Plan<'b> {
     /// Whether stumps are looked for by pairs of classes.
     pub(super) by_pairs: bool,
     pub(super) threads: usize,
-    pub(super) room: Room,
+    pub(super) room: MemoryShares,
     /// What all workers were promised.
     pub(super) charged: Reserved<'b>,
 }
@@ -58,7 +58,7 @@ struct Needs {
 }
 
 impl Needs {
-    fn of<I: Index>(ground: &Ground<I>, depth: u32, by_pairs: bool, most_slots: u64) -> Self {
+    fn of<I: Index>(ground: &RankedInstances<I>, depth: u32, by_pairs: bool, most_slots: u64) -> Self {
         let index = size_of::<I>() as u64;
         let (n, columns, classes) = (ground.n as u64 + 1, ground.columns.len() as u64, ground.n_classes as u64);
         let levels = u64::from(depth.max(1));
@@ -93,7 +93,7 @@ impl Needs {
 impl<'b> Plan<'b> {
     /// Fails if not even a search that forgets all it can fits.
     pub(super) fn new<I: Index>(
-        ground: &Ground<I>,
+        ground: &RankedInstances<I>,
         depth: u32,
         most_threads: usize,
         budget: &'b Budget,
@@ -111,7 +111,7 @@ impl<'b> Plan<'b> {
         let by_pairs = in_pairs.is_some();
         let needs = in_pairs.unwrap_or_else(|| needs(false));
         let threads = (half / needs.all(columns).max(1)).clamp(1, most_threads as u64);
-        let mut room = Room { slots: needs.slots, intervals: 2 * columns + 64, ..Room::default() };
+        let mut room = MemoryShares { slots: needs.slots, intervals: 2 * columns + 64, ..MemoryShares::default() };
         (room.orders, room.opened) = (columns, columns);
         let mut live = needs.all(columns);
         if live > half {

@@ -37,10 +37,10 @@ use crate::constraint::usable;
 use crate::data::RankedTable;
 use crate::simd::Isa;
 use crate::threads;
-use instances::Ground;
+use instances::RankedInstances;
 use memory::Plan;
-use parallel::Root;
-use search::{Ask, Search};
+use parallel::RootSearch;
+use search::{IntervalSearch, Query};
 use stump::Index;
 
 /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
@@ -68,7 +68,7 @@ fn with_index<'b, I: Index>(
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
     let constraints = &run.constraints;
     let limits = usable(constraints.max_depth, constraints.max_nodes);
-    let mut ground: Ground<I> = Ground::new(run, table, &masses, ticker)?;
+    let mut ground: RankedInstances<I> = RankedInstances::new(run, table, &masses, ticker)?;
     drop(masses);
     // The ground has them in its own way.
     table.columns.iter_mut().for_each(|column| column.ranks = Vec::new());
@@ -79,8 +79,8 @@ fn with_index<'b, I: Index>(
         ground.pair_classes(ticker)?;
     }
     threads::with_pool(threads, |threads| {
-        let mut workers: Vec<Search<I>> =
-            (0..threads).map(|_| Search::new(&ground, limits.0, isa, run.budget, room)).collect();
+        let mut workers: Vec<IntervalSearch<I>> =
+            (0..threads).map(|_| IntervalSearch::new(&ground, limits.0, isa, run.budget, room)).collect();
         let leaf = workers[0].nodes.at(0).leaf();
         let anytime =
             Anytime::new(leaf as u64 + ground.constant, ground.constant, run.objective, run.board, run.budget);
@@ -102,7 +102,11 @@ struct Whole<'a> {
 }
 
 impl Whole<'_> {
-    fn search<'g, I: Index>(&self, ground: &'g Ground<'g, I>, workers: &mut [Search<'g, I>]) -> Result<(), Stop> {
+    fn search<'g, I: Index>(
+        &self,
+        ground: &'g RankedInstances<'g, I>,
+        workers: &mut [IntervalSearch<'g, I>],
+    ) -> Result<(), Stop> {
         workers[0].budget.check()?;
         let ((depth, nodes), constant) = (self.limits, ground.constant);
         let relaxed = ground.min_leaf <= 1;
@@ -119,14 +123,14 @@ impl Whole<'_> {
             for shallow in 2..=depth {
                 let is_last = shallow == depth;
                 let (depth, nodes) = usable(shallow, nodes);
-                let ask = Ask { depth, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
-                let root = Root { anytime: self.anytime, constant, ask, proves: is_last };
+                let ask = Query { depth, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
+                let root = RootSearch { anytime: self.anytime, constant, ask, proves: is_last };
                 let (found, ties) = root.search(workers, cost)?;
                 cost = found;
                 open = is_last.then_some(ties);
             }
             if depth == 1 {
-                let stump = workers[0].solve(0, &Ask { depth, nodes, target: cost, ties: false, relaxed })?;
+                let stump = workers[0].solve(0, &Query { depth, nodes, target: cost, ties: false, relaxed })?;
                 cost = stump.upper.min(cost);
             }
         }
@@ -138,7 +142,7 @@ impl Whole<'_> {
             // Algorithm 7 of MurTree.
             let mut fewest = shape.n_nodes();
             let mut reaches = |nodes: u64| -> Result<bool, Stop> {
-                let ask = Ask { depth, nodes, target: cost + 1, ties: false, relaxed };
+                let ask = Query { depth, nodes, target: cost + 1, ties: false, relaxed };
                 Ok(worker.solve(0, &ask)?.upper == cost)
             };
             while fewest > 0 && reaches(fewest - 1)? {

@@ -2,8 +2,8 @@
 //! it is first looked at.
 
 use super::arena::{Arena, Place};
-use super::instances::{GROUP, Ground};
-use super::memory::{Kept, Room};
+use super::instances::{GROUP, RankedInstances};
+use super::memory::{Kept, MemoryShares};
 use super::stump::{Index, Steps, lay, make_room, part_length};
 use crate::bits;
 use crate::simd::LANES;
@@ -116,7 +116,7 @@ pub(super) struct Node<I> {
 }
 
 impl<I: Index> Node<I> {
-    fn new(room: &Room) -> Self {
+    fn new(room: &MemoryShares) -> Self {
         Node {
             n: 0,
             mass: 0,
@@ -144,7 +144,7 @@ impl<I: Index> Node<I> {
 
 /// The nodes on the path of a search: each is a side of a cut of the one before.
 pub(super) struct Nodes<'g, I> {
-    pub(super) ground: &'g Ground<'g, I>,
+    pub(super) ground: &'g RankedInstances<'g, I>,
     nodes: Vec<Node<I>>,
     epoch: u64,
     /// How many groups of columns have ranks along a list at a time.
@@ -155,7 +155,7 @@ pub(super) struct Nodes<'g, I> {
 
 impl<'g, I: Index> Nodes<'g, I> {
     /// Of so many levels, the first being that of all instances.
-    pub(super) fn new(ground: &'g Ground<'g, I>, levels: usize, room: &Room) -> Self {
+    pub(super) fn new(ground: &'g RankedInstances<'g, I>, levels: usize, room: &MemoryShares) -> Self {
         let mut nodes: Vec<Node<I>> = (0..levels).map(|_| Node::new(room)).collect();
         let root = &mut nodes[0];
         root.n = ground.n;

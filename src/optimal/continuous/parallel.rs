@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex};
 use super::super::progress::Anytime;
 use super::interval::Interval;
 use super::memory::Charge;
-use super::search::{Ask, Best, Search};
+use super::search::{BestTree, IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;
 use crate::threads::{held, lock};
@@ -59,23 +59,23 @@ impl Drop for EndsAll<'_, '_> {
 }
 
 /// A search of all instances.
-pub(super) struct Root<'a> {
+pub(super) struct RootSearch<'a> {
     pub(super) anytime: &'a Anytime<'a>,
     /// What was taken away from all costs.
     pub(super) constant: u64,
-    pub(super) ask: Ask,
+    pub(super) ask: Query,
     /// Whether bounds of this search are bounds on all trees asked for.
     pub(super) proves: bool,
 }
 
-impl Root<'_> {
+impl RootSearch<'_> {
     /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked for.
     pub(super) fn search<'b, I: Index>(
         &self,
-        workers: &mut [Search<'b, I>],
+        workers: &mut [IntervalSearch<'b, I>],
         known: i64,
     ) -> Result<(i64, Vec<Interval>), Stop> {
-        let n_shares = Search::<I>::shares(self.ask.depth, self.ask.nodes).len();
+        let n_shares = IntervalSearch::<I>::shares(self.ask.depth, self.ask.nodes).len();
         let first = &mut workers[0];
         first.stumps.clear();
         let heap = (0..first.nodes.ground.columns.len()).map(|column| first.whole(column, n_shares)).collect();
@@ -105,9 +105,9 @@ impl Root<'_> {
         Ok((cost, open))
     }
 
-    fn work<'b, I: Index>(&self, search: &mut Search<'b, I>, shared: &Mutex<Shared<'b>>, wake: &Condvar) {
+    fn work<'b, I: Index>(&self, search: &mut IntervalSearch<'b, I>, shared: &Mutex<Shared<'b>>, wake: &Condvar) {
         // A better root whose tree was not made yet, and how many cuts were tried since one was.
-        let (mut pending, mut since): (Option<Best>, u32) = (None, BETWEEN_TREES);
+        let (mut pending, mut since): (Option<BestTree>, u32) = (None, BETWEEN_TREES);
         let _ends = EndsAll(shared, wake);
         let mut state = lock(shared);
         loop {
@@ -134,7 +134,7 @@ impl Root<'_> {
             let lower = interval.lower;
             state.active.push(lower);
             drop(state);
-            let mut found = Best::leaf(best);
+            let mut found = BestTree::leaf(best);
             let tried = search.step(0, &self.ask, interval.clone(), &mut found);
             since += 1;
             let cost = found.cost;
@@ -178,7 +178,7 @@ impl Root<'_> {
     }
 
     /// Makes the tree of the best root, for users to see.
-    fn offer<I: Index>(&self, search: &mut Search<I>, best: &Best) -> Result<(), Stop> {
+    fn offer<I: Index>(&self, search: &mut IntervalSearch<I>, best: &BestTree) -> Result<(), Stop> {
         let shape = search.shape(0, best, &self.ask)?;
         self.anytime.offer(shape, best.cost as u64 + self.constant);
         Ok(())

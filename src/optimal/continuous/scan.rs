@@ -1,7 +1,7 @@
 //! The best stump on a column for the instances on either side of a cut, whatever their classes: where classes are too
 //! many for pairs of them, or lists of pairs too large.
 
-use super::depth_two::Branch;
+use super::depth_two::StumpBranch;
 use super::node::{Nodes, Side};
 use super::stump::Index;
 
@@ -64,7 +64,7 @@ impl Greatest {
 
 /// Masses of classes on either side of the cuts of a column, among the instances on one side of a cut of another.
 #[derive(Debug, Default)]
-struct Sums<I> {
+struct CutSums<I> {
     left: Vec<i64>,
     right: Vec<i64>,
     most_left: i64,
@@ -74,7 +74,7 @@ struct Sums<I> {
     best: i64,
 }
 
-impl<I: Index> Sums<I> {
+impl<I: Index> CutSums<I> {
     fn start(&mut self, classes: &[i64], leaf: i64) {
         self.left.clear();
         self.left.resize(classes.len(), 0);
@@ -87,7 +87,7 @@ impl<I: Index> Sums<I> {
 /// Looks at whole columns.
 #[derive(Debug, Default)]
 pub(super) struct Scan<I> {
-    sums: [Sums<I>; 2],
+    sums: [CutSums<I>; 2],
 }
 
 impl<I: Index> Scan<I> {
@@ -99,7 +99,7 @@ impl<I: Index> Scan<I> {
         level: usize,
         side: Side<I>,
         column: usize,
-        branches: [Option<&Branch>; 2],
+        branches: [Option<&StumpBranch>; 2],
     ) -> ([i64; 2], usize) {
         let ground = nodes.ground;
         for (sums, branch) in self.sums.iter_mut().zip(branches) {

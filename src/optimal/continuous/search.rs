@@ -6,9 +6,9 @@ use smallvec::{SmallVec, smallvec};
 
 use super::super::shape::Shape;
 use super::depth_two::Stumps;
-use super::instances::Ground;
-use super::interval::{Bounds, Costs, End, Interval, least};
-use super::memory::{Charge, Room};
+use super::instances::RankedInstances;
+use super::interval::{Bounds, End, Interval, ShareCosts, least};
+use super::memory::{Charge, MemoryShares};
 use super::node::{Nodes, Side};
 use super::stump::Index;
 use crate::budget::{Budget, Stop, Ticker};
@@ -17,7 +17,7 @@ use crate::simd::Isa;
 
 /// What is asked of a node.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ask {
+pub(super) struct Query {
     pub(super) depth: u32,
     pub(super) nodes: u64,
     /// Trees that cost as much or more are of no interest.
@@ -28,9 +28,9 @@ pub(super) struct Ask {
     pub(super) relaxed: bool,
 }
 
-impl Ask {
+impl Query {
     /// What a tree has to undercut.
-    fn bar(&self, best: &Best) -> i64 {
+    fn bar(&self, best: &BestTree) -> i64 {
         self.target.min(best.cost + i64::from(self.ties))
     }
 }
@@ -48,14 +48,14 @@ pub(super) struct Solved {
 
 /// The best tree of a node so far.
 #[derive(Debug)]
-pub(super) struct Best {
+pub(super) struct BestTree {
     pub(super) cost: i64,
-    root: Option<Root>,
+    root: Option<BestRoot>,
 }
 
 /// A root, and its branches as far as they are known.
 #[derive(Debug)]
-struct Root {
+struct BestRoot {
     side: (usize, usize),
     /// At depth two, the entries of the branches' stumps, and their costs; `None` for a leaf.
     entries: [Option<(u32, i64)>; 2],
@@ -63,9 +63,9 @@ struct Root {
     branches: Option<Box<[Shape; 2]>>,
 }
 
-impl Best {
+impl BestTree {
     pub(super) fn leaf(cost: i64) -> Self {
-        Best { cost, root: None }
+        BestTree { cost, root: None }
     }
 
     /// Column and cut of the root; `None` for a leaf.
@@ -90,7 +90,7 @@ pub(super) struct Tried {
 }
 
 /// One worker's search.
-pub(super) struct Search<'g, I> {
+pub(super) struct IntervalSearch<'g, I> {
     pub(super) nodes: Nodes<'g, I>,
     pub(super) stumps: Stumps<I>,
     pub(super) budget: &'g Budget,
@@ -98,12 +98,18 @@ pub(super) struct Search<'g, I> {
     /// Room for the masses of classes on the left of a cut.
     pub(super) classes: Vec<i64>,
     pub(super) tried: u64,
-    room: Room,
+    room: MemoryShares,
 }
 
-impl<'g, I: Index> Search<'g, I> {
-    pub(super) fn new(ground: &'g Ground<'g, I>, depth: u32, isa: Isa, budget: &'g Budget, room: Room) -> Self {
-        Search {
+impl<'g, I: Index> IntervalSearch<'g, I> {
+    pub(super) fn new(
+        ground: &'g RankedInstances<'g, I>,
+        depth: u32,
+        isa: Isa,
+        budget: &'g Budget,
+        room: MemoryShares,
+    ) -> Self {
+        IntervalSearch {
             nodes: Nodes::new(ground, depth.max(1) as usize, &room),
             stumps: Stumps::new(ground.n_entries(), isa, &room),
             budget,
@@ -114,7 +120,7 @@ impl<'g, I: Index> Search<'g, I> {
         }
     }
 
-    pub(super) fn ground(&self) -> &'g Ground<'g, I> {
+    pub(super) fn ground(&self) -> &'g RankedInstances<'g, I> {
         self.nodes.ground
     }
 
@@ -132,9 +138,9 @@ impl<'g, I: Index> Search<'g, I> {
     }
 
     /// The best tree of a node, if one costs less than the target.
-    pub(super) fn solve(&mut self, level: usize, ask: &Ask) -> Result<Solved, Stop> {
+    pub(super) fn solve(&mut self, level: usize, ask: &Query) -> Result<Solved, Stop> {
         let (depth, nodes) = usable(ask.depth, ask.nodes);
-        let ask = &Ask { depth, nodes, relaxed: ask.relaxed || self.ground().min_leaf <= 1, ..*ask };
+        let ask = &Query { depth, nodes, relaxed: ask.relaxed || self.ground().min_leaf <= 1, ..*ask };
         let leaf = self.nodes.at(level).leaf();
         let shape = |upper: i64| (upper < ask.target).then_some(Shape::Leaf);
         if depth == 0 || leaf <= self.ground().penalty {
@@ -157,11 +163,11 @@ impl<'g, I: Index> Search<'g, I> {
     }
 
     /// The best root of a node, of a depth of at least two, if a tree with it costs less than the target.
-    pub(super) fn best(&mut self, level: usize, ask: &Ask) -> Result<Best, Stop> {
+    pub(super) fn best(&mut self, level: usize, ask: &Query) -> Result<BestTree, Stop> {
         if ask.depth == 2 {
             self.stumps.clear();
         }
-        let mut best = Best::leaf(self.nodes.at(level).leaf());
+        let mut best = BestTree::leaf(self.nodes.at(level).leaf());
         let n_shares = Self::shares(ask.depth, ask.nodes).len();
         let columns = 0..self.ground().columns.len();
         let mut heap: BinaryHeap<Interval> = columns.map(|column| self.whole(column, n_shares)).collect();
@@ -189,9 +195,9 @@ impl<'g, I: Index> Search<'g, I> {
     pub(super) fn step(
         &mut self,
         level: usize,
-        ask: &Ask,
+        ask: &Query,
         mut interval: Interval,
-        best: &mut Best,
+        best: &mut BestTree,
     ) -> Result<Option<Tried>, Stop> {
         self.budget.visit()?;
         self.tried += 1;
@@ -273,9 +279,9 @@ impl<'g, I: Index> Search<'g, I> {
     fn try_stumps(
         &mut self,
         at: &mut At<I>,
-        (ask, cut): (&Ask, usize),
+        (ask, cut): (&Query, usize),
         interval: &Interval,
-        best: &mut Best,
+        best: &mut BestTree,
     ) -> Result<Costed, Stop> {
         let (ground, penalty) = (self.ground(), self.ground().penalty);
         self.set_branches(at.level, &at.classes);
@@ -289,7 +295,7 @@ impl<'g, I: Index> Search<'g, I> {
             0 => branches[branch].leaf,
             _ => branches[branch].stump(penalty),
         };
-        let costs = |branch: usize, end: &End| -> Costs {
+        let costs = |branch: usize, end: &End| -> ShareCosts {
             let of = |(&(left, right), &bound): (&(u64, u64), &i64)| cost(branch, [left, right][branch]).max(bound);
             at.shares.iter().zip(&end.costs).map(of).collect()
         };
@@ -326,8 +332,8 @@ impl<'g, I: Index> Search<'g, I> {
             if cost < best.cost {
                 let entry = |branch: usize, nodes: u64, cost: i64| Some((entries[branch].filter(|_| nodes > 0)?, cost));
                 let entries = [entry(0, nodes.0, costs.0), entry(1, nodes.1, costs.1)];
-                let root = Root { side: (at.side.column, cut), entries, branches: None };
-                *best = Best { cost, root: Some(root) };
+                let root = BestRoot { side: (at.side.column, cut), entries, branches: None };
+                *best = BestTree { cost, root: Some(root) };
             }
         }
         Ok(costed)
@@ -345,9 +351,9 @@ impl<'g, I: Index> Search<'g, I> {
     fn try_branches(
         &mut self,
         at: &mut At<I>,
-        (ask, cut): (&Ask, usize),
+        (ask, cut): (&Query, usize),
         interval: &Interval,
-        best: &mut Best,
+        best: &mut BestTree,
     ) -> Result<Costed, Stop> {
         let (penalty, relaxed) = (self.ground().penalty, ask.relaxed);
         let (mut left, mut right) = (interval.left.costs.clone(), interval.right.costs.clone());
@@ -364,7 +370,8 @@ impl<'g, I: Index> Search<'g, I> {
                 continue;
             }
             let below = |other: i64| bar - penalty - other;
-            let ask = |nodes: u64, target: i64| Ask { depth: ask.depth - 1, nodes, target, ties: false, relaxed: true };
+            let ask =
+                |nodes: u64, target: i64| Query { depth: ask.depth - 1, nodes, target, ties: false, relaxed: true };
             // The branch with fewer nodes costs little time: what it leaves for the other may spare it a lot.
             let first = nodes.0 > nodes.1;
             let of = |right: bool| if right { nodes.1 } else { nodes.0 };
@@ -383,7 +390,7 @@ impl<'g, I: Index> Search<'g, I> {
                 if penalty + left[share] + right[share] >= bar {
                     continue;
                 }
-                let restricted = |nodes: u64, target: i64| Ask { relaxed: false, ..ask(nodes, target) };
+                let restricted = |nodes: u64, target: i64| Query { relaxed: false, ..ask(nodes, target) };
                 let on_left = self.solve_branch(at, false, &restricted(nodes.0, below(right[share])))?;
                 if penalty + on_left.lower + right[share] >= bar {
                     continue;
@@ -398,15 +405,15 @@ impl<'g, I: Index> Search<'g, I> {
             }
             if let (true, [Some(on_left), Some(on_right)]) = (cost < best.cost, found.map(|of| of.shape)) {
                 let branches = Some(Box::new([on_left, on_right]));
-                let root = Root { side: (at.side.column, cut), entries: [None, None], branches };
-                *best = Best { cost, root: Some(root) };
+                let root = BestRoot { side: (at.side.column, cut), entries: [None, None], branches };
+                *best = BestTree { cost, root: Some(root) };
             }
         }
         (costed.left, costed.right) = (left, right);
         Ok(costed)
     }
 
-    fn solve_branch(&mut self, at: &At<I>, right: bool, ask: &Ask) -> Result<Solved, Stop> {
+    fn solve_branch(&mut self, at: &At<I>, right: bool, ask: &Query) -> Result<Solved, Stop> {
         self.descend(at.level, Side { right, ..at.side }, at.n[usize::from(right)], &at.classes);
         self.solve(at.level + 1, ask)
     }
@@ -433,8 +440,8 @@ impl<'g, I: Index> Search<'g, I> {
     }
 
     /// The tree of the best root.
-    pub(super) fn shape(&mut self, level: usize, best: &Best, ask: &Ask) -> Result<Shape, Stop> {
-        let Some(Root { side: (column, cut), entries, branches, .. }) = &best.root else { return Ok(Shape::Leaf) };
+    pub(super) fn shape(&mut self, level: usize, best: &BestTree, ask: &Query) -> Result<Shape, Stop> {
+        let Some(BestRoot { side: (column, cut), entries, branches, .. }) = &best.root else { return Ok(Shape::Leaf) };
         self.nodes.open(level, *column);
         if let Some(branches) = branches {
             return Ok(self.split(level, *column, *cut, (**branches).clone()));
@@ -469,7 +476,7 @@ impl<'g, I: Index> Search<'g, I> {
 }
 
 /// Raises the bounds of a branch, by share: with as many nodes or fewer it costs no less.
-fn raise<I>(at: &At<I>, costs: &mut Costs, right: bool, nodes: u64, lower: i64) {
+fn raise<I>(at: &At<I>, costs: &mut ShareCosts, right: bool, nodes: u64, lower: i64) {
     for (cost, share) in costs.iter_mut().zip(&at.shares) {
         if (if right { share.1 } else { share.0 }) <= nodes {
             *cost = lower.max(*cost);
@@ -478,7 +485,7 @@ fn raise<I>(at: &At<I>, costs: &mut Costs, right: bool, nodes: u64, lower: i64) 
 }
 
 /// What a stump in one branch has to undercut, given what the other branch costs at least.
-fn cap(shares: &[(u64, u64)], branch: usize, other: &Costs, penalty: i64, bar: i64) -> i64 {
+fn cap(shares: &[(u64, u64)], branch: usize, other: &ShareCosts, penalty: i64, bar: i64) -> i64 {
     let with_stump = |&(_, &(left, right)): &(usize, &(u64, u64))| [left, right][branch] == 1;
     let least = shares.iter().enumerate().filter(with_stump).map(|(share, _)| other[share]).min();
     bar - 2 * penalty - least.unwrap_or(i64::MAX / 2)
@@ -497,8 +504,8 @@ struct At<I> {
 
 /// What a cut costs.
 struct Costed {
-    left: Costs,
-    right: Costs,
+    left: ShareCosts,
+    right: ShareCosts,
     upper: i64,
     branches: Branches,
 }

@@ -1,12 +1,12 @@
 //! A first tree, within milliseconds: grown by looking ahead.
 
 use super::super::shape::Shape;
-use super::search::{Ask, Search};
+use super::search::{IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;
 use crate::constraint::usable;
 
-impl<I: Index> Search<'_, I> {
+impl<I: Index> IntervalSearch<'_, I> {
     /// A tree whose roots are those of best trees of depth two, and its cost. At most depth times the work of one such
     /// tree of all instances, about.
     pub(super) fn look_ahead(&mut self, level: usize, (depth, nodes): (u32, u64)) -> Result<(Shape, i64), Stop> {
@@ -14,7 +14,7 @@ impl<I: Index> Search<'_, I> {
         let (shallow, of_shallow) = usable(depth.min(2), nodes);
         let ground = self.nodes.ground;
         let relaxed = ground.min_leaf <= 1;
-        let ask = Ask { depth: shallow, nodes: of_shallow, target: i64::MAX / 4, ties: false, relaxed };
+        let ask = Query { depth: shallow, nodes: of_shallow, target: i64::MAX / 4, ties: false, relaxed };
         if depth <= 2 || self.nodes.at(level).leaf() <= ground.penalty {
             let solved = self.solve(level, &ask)?;
             return Ok((solved.shape.unwrap_or(Shape::Leaf), solved.upper));

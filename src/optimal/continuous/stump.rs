@@ -132,9 +132,9 @@ impl Steps {
     #[inline]
     pub(super) fn extremes<I: Index>(&self, isa: Isa, along: &[I], cut: I, sides: Sides) -> [Extremes; 2] {
         match self {
-            Steps::Narrow(laid) => isa.run(Scan { along, laid, cut, sides }),
-            Steps::Middle(laid) => isa.run(Scan { along, laid, cut, sides }),
-            Steps::Wide(laid) => isa.run(Scan { along, laid, cut, sides }),
+            Steps::Narrow(laid) => isa.run(StumpScan { along, laid, cut, sides }),
+            Steps::Middle(laid) => isa.run(StumpScan { along, laid, cut, sides }),
+            Steps::Wide(laid) => isa.run(StumpScan { along, laid, cut, sides }),
         }
     }
 }
@@ -168,14 +168,14 @@ pub(super) struct Extremes {
     pub(super) least: i64,
 }
 
-struct Scan<'a, I, S> {
+struct StumpScan<'a, I, S> {
     along: &'a [I],
     laid: &'a Laid<S>,
     cut: I,
     sides: Sides,
 }
 
-impl<I: Index, S: Step> Kernel for Scan<'_, I, S> {
+impl<I: Index, S: Step> Kernel for StumpScan<'_, I, S> {
     type Output = [Extremes; 2];
 
     #[inline(always)]
@@ -191,10 +191,10 @@ impl<I: Index, S: Step> Kernel for Scan<'_, I, S> {
     }
 }
 
-impl<I: Index, S: Step> Scan<'_, I, S> {
+impl<I: Index, S: Step> StumpScan<'_, I, S> {
     #[inline(always)]
     fn scan<P: Instructions, const LEFT: bool, const RIGHT: bool, const TIES: bool>(&self) -> [Extremes; 2] {
-        let Scan { along, laid: Laid { steps, ties }, cut, .. } = self;
+        let StumpScan { along, laid: Laid { steps, ties }, cut, .. } = self;
         let ties = if TIES { ties } else { steps };
         match (I::narrow(along), I::narrow(std::slice::from_ref(cut)), S::narrow(steps), S::narrow(ties)) {
             (Some(along), Some(&[cut]), Some(steps), Some(ties)) => {

@@ -8,11 +8,11 @@
 use super::super::problem::{Cases, Mass};
 use super::super::shape::Shape;
 use super::node::{Branching, Found, Goal};
-use super::search::PlainSearch;
+use super::search::ReferenceEngine;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
 
-impl<M: Mass> PlainSearch<'_, M> {
+impl<M: Mass> ReferenceEngine<'_, M> {
     /// The canonical tree over these cases, given its cost, which is the least.
     pub(in crate::optimal) fn rebuild(&self, cases: &Cases, depth: u32, nodes: u64, cost: u64) -> Result<Shape, Stop> {
         let (depth, nodes) = usable(depth, nodes);

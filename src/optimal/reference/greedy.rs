@@ -5,11 +5,11 @@ use super::super::problem::{Cases, Mass};
 use super::super::progress::Anytime;
 use super::super::shape::Shape;
 use super::depth_two::INADMISSIBLE;
-use super::search::PlainSearch;
+use super::search::ReferenceEngine;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 
-impl<M: Mass> PlainSearch<'_, M> {
+impl<M: Mass> ReferenceEngine<'_, M> {
     /// A tree within the limits, and its cost. O(depth x ones of all cases).
     pub(in crate::optimal) fn greedy(&self, cases: &Cases, depth: u32, nodes: u64) -> Result<(Shape, u64, u64), Stop> {
         let (depth, nodes) = usable(depth, nodes);

@@ -9,7 +9,7 @@ use std::sync::atomic::{
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::pair_counts::PairCounts;
-use super::search::PlainSearch;
+use super::search::ReferenceEngine;
 use super::similarity::BranchBounds;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::{full, shares};
@@ -33,7 +33,7 @@ pub(in crate::optimal) struct Found {
 }
 
 /// Who wants to know what happens at a node.
-pub(in crate::optimal) trait Watch: Sync {
+pub(in crate::optimal) trait Observer: Sync {
     /// A better tree: its root, and the cases of its two branches, passing first.
     fn improved(&self, root: Found, branches: [&Cases; 2]);
     /// No tree costs less than this.
@@ -42,12 +42,12 @@ pub(in crate::optimal) trait Watch: Sync {
 
 /// A node at work. Shared by the threads that try its tests.
 pub(in crate::optimal) struct Branching<'a, 's, M> {
-    search: &'a PlainSearch<'s, M>,
+    search: &'a ReferenceEngine<'s, M>,
     cases: &'a Cases,
     depth: u32,
     nodes: u64,
     goal: Goal,
-    watch: Option<&'a dyn Watch>,
+    watch: Option<&'a dyn Observer>,
     /// The least cost found, or the cutoff if none is below it.
     incumbent: AtomicU64,
     /// The least bound of a test that did not improve on the incumbent (the refined bound, section 4.5.3).
@@ -59,12 +59,12 @@ pub(in crate::optimal) struct Branching<'a, 's, M> {
 
 impl<'a, 's, M: Mass> Branching<'a, 's, M> {
     pub(in crate::optimal) fn new(
-        search: &'a PlainSearch<'s, M>,
+        search: &'a ReferenceEngine<'s, M>,
         cases: &'a Cases,
         depth: u32,
         nodes: u64,
         goal: Goal,
-        watch: Option<&'a dyn Watch>,
+        watch: Option<&'a dyn Observer>,
     ) -> Self {
         let n_tests = search.problem.n_tests;
         let incumbent = match goal {

@@ -1,4 +1,4 @@
-//! The plain search: branch and bound by recursion over tests, with MurTree's depth-two solver at its ends.
+//! The reference engine: branch and bound by recursion over tests, with MurTree's depth-two solver at its ends.
 //!
 //! It is the reference that faster searches are tested against: small, exact, and complete in what it can be asked.
 //! Every function that takes a `cutoff` returns the least cost if that is below the cutoff, else a lower bound that is
@@ -15,15 +15,15 @@ use super::super::params::Rank;
 use super::super::problem::{Cases, Mass, Problem};
 use super::super::progress::Anytime;
 use super::depth_two::Roots;
-use super::node::{Branching, Found, Goal, Watch};
+use super::node::{Branching, Found, Goal, Observer};
 use super::pair_counts::PairCounts;
 use super::similarity;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::usable;
 use crate::threads::lock;
 
-/// One run of the plain search.
-pub(in crate::optimal) struct PlainSearch<'a, M> {
+/// One run of the reference engine.
+pub(in crate::optimal) struct ReferenceEngine<'a, M> {
     pub(in crate::optimal) problem: &'a Problem<M>,
     pub(in crate::optimal) budget: &'a Budget,
     pub(in crate::optimal) cache: Box<dyn Cache>,
@@ -36,12 +36,12 @@ pub(in crate::optimal) struct PlainSearch<'a, M> {
     pub(in crate::optimal) parallel_work: u64,
     /// Bytes that the pair counts of one node may take.
     pub(in crate::optimal) pair_bytes: usize,
-    pub(in crate::optimal) scratch: Mutex<Vec<Scratch<M>>>,
+    pub(in crate::optimal) scratch: Mutex<Vec<Workspace<M>>>,
     pub(in crate::optimal) stats: Counters,
 }
 
 /// Buffers of one node at work, used again and again.
-pub(in crate::optimal) struct Scratch<M> {
+pub(in crate::optimal) struct Workspace<M> {
     pub(in crate::optimal) counts: PairCounts<M>,
     pub(in crate::optimal) roots: Roots,
 }
@@ -54,20 +54,20 @@ pub(in crate::optimal) struct Counters {
     pub(in crate::optimal) bounded: AtomicU64,
 }
 
-impl<M: Mass> PlainSearch<'_, M> {
+impl<M: Mass> ReferenceEngine<'_, M> {
     /// The least cost over these cases of a tree of at most this depth and number of nodes.
     pub(in crate::optimal) fn solve(&self, cases: &Cases, depth: u32, nodes: u64, cutoff: u64) -> Result<u64, Stop> {
         self.solve_watched(cases, depth, nodes, cutoff, None)
     }
 
-    /// [`PlainSearch::solve`], telling `watch` of improvements and bounds at this node.
+    /// [`ReferenceEngine::solve`], telling `watch` of improvements and bounds at this node.
     pub(in crate::optimal) fn solve_watched(
         &self,
         cases: &Cases,
         depth: u32,
         nodes: u64,
         cutoff: u64,
-        watch: Option<&dyn Watch>,
+        watch: Option<&dyn Observer>,
     ) -> Result<u64, Stop> {
         self.budget.visit()?;
         let (depth, nodes) = usable(depth, nodes);
@@ -103,21 +103,21 @@ impl<M: Mass> PlainSearch<'_, M> {
         self.with_scratch(|scratch| self.depth_two_with(cases, depth, scratch))
     }
 
-    /// [`PlainSearch::depth_two`] in the buffers given.
+    /// [`ReferenceEngine::depth_two`] in the buffers given.
     pub(in crate::optimal) fn depth_two_with(
         &self,
         cases: &Cases,
         depth: u32,
-        scratch: &mut Scratch<M>,
+        scratch: &mut Workspace<M>,
     ) -> Result<[u64; 4], Stop> {
         self.roots(cases, depth, scratch)?;
         Ok(scratch.roots.values(self.problem.leaf(&scratch.counts.totals)))
     }
 
     /// Fills `scratch.roots`, and `scratch.counts` with at least the counts of single tests.
-    pub(in crate::optimal) fn roots(&self, cases: &Cases, depth: u32, scratch: &mut Scratch<M>) -> Result<(), Stop> {
+    pub(in crate::optimal) fn roots(&self, cases: &Cases, depth: u32, scratch: &mut Workspace<M>) -> Result<(), Stop> {
         let mut ticker = Ticker::new(self.budget);
-        let Scratch { counts, roots } = scratch;
+        let Workspace { counts, roots } = scratch;
         if depth < 2 {
             counts.count(self.problem, cases, 0..0, &mut ticker)?;
             roots.start(self.problem, counts);
@@ -187,17 +187,17 @@ impl<M: Mass> PlainSearch<'_, M> {
     }
 
     /// Lends buffers to `act`. Work that a thread steals while it waits takes others.
-    pub(in crate::optimal) fn with_scratch<T>(&self, act: impl FnOnce(&mut Scratch<M>) -> T) -> T {
+    pub(in crate::optimal) fn with_scratch<T>(&self, act: impl FnOnce(&mut Workspace<M>) -> T) -> T {
         let pool = || lock(&self.scratch);
         let taken = pool().pop();
-        let mut scratch = taken.unwrap_or_else(|| Scratch { counts: PairCounts::new(), roots: Roots::default() });
+        let mut scratch = taken.unwrap_or_else(|| Workspace { counts: PairCounts::new(), roots: Roots::default() });
         let result = act(&mut scratch);
         pool().push(scratch);
         result
     }
 }
 
-impl<M: Mass> PlainSearch<'_, M> {
+impl<M: Mass> ReferenceEngine<'_, M> {
     /// Finds the canonical tree of the least cost, and proves it.
     pub(in crate::optimal) fn prove_and_rebuild(
         &self,
@@ -216,10 +216,10 @@ impl<M: Mass> PlainSearch<'_, M> {
         }
         // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
         for depth in 3..depth {
-            let watch = RootWatch { anytime, search: self, depth, proves: false };
+            let watch = RootObserver { anytime, search: self, depth, proves: false };
             self.solve_watched(root, depth, nodes, anytime.cost(), Some(&watch))?;
         }
-        let watch = RootWatch { anytime, search: self, depth, proves: true };
+        let watch = RootObserver { anytime, search: self, depth, proves: true };
         let known = anytime.cost();
         // Not below what is known: then that is the least.
         let cost = self.solve_watched(root, depth, nodes, known, Some(&watch))?.min(known);
@@ -243,15 +243,15 @@ impl<M: Mass> PlainSearch<'_, M> {
 }
 
 /// Watches the root of a search.
-struct RootWatch<'a, 'p, M> {
+struct RootObserver<'a, 'p, M> {
     anytime: &'a Anytime<'a>,
-    search: &'a PlainSearch<'p, M>,
+    search: &'a ReferenceEngine<'p, M>,
     depth: u32,
     /// Whether bounds at this depth are bounds on all trees asked for.
     proves: bool,
 }
 
-impl<M: Mass> Watch for RootWatch<'_, '_, M> {
+impl<M: Mass> Observer for RootObserver<'_, '_, M> {
     fn improved(&self, root: Found, branches: [&Cases; 2]) {
         let cost = root.costs.0 + root.costs.1 + self.search.problem.node_penalty;
         if cost >= self.anytime.cost() {
