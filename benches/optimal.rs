@@ -10,9 +10,10 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::budget::{Budget, Limits, Stop};
 use lattree::data::{
-    Binarizer, BinaryTable, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task,
-    Thresholds,
+    Binarizer, BinaryTable, CaseCosts, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema,
+    Task, Thresholds,
 };
+use lattree::objective::Loss;
 use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Rank, Switches, measure_parts, search};
 
 /// The allocator of the Python package, which the feature `python` sets already.
@@ -80,6 +81,35 @@ fn depths(c: &mut Criterion) {
 }
 
 /// A node made from its cases, and the best trees of depth two at it: from pairs that are stored, counted or left over.
+/// What other objectives than errors cost.
+fn costs(c: &mut Criterion) {
+    let uniform = |place: usize| mix(place as u64 ^ 5) as f64 / u64::MAX as f64;
+    for (name, data) in sets().into_iter().filter(|(name, _)| !name.starts_with("numbers")) {
+        let mut group = c.benchmark_group(format!("optimal/costs_depth4/{name}"));
+        group.sample_size(10);
+        let Target::Classes(classes) = data.target().clone() else { panic!("classes") };
+        let per_case = |cost: &dyn Fn(usize) -> f64| {
+            let of = |place: usize| if classes[place / 2] as usize == place % 2 { 0.0 } else { cost(place) };
+            let costs =
+                CaseCosts::new(vec!["0".into(), "1".into()], (0..2 * classes.len()).map(of).collect(), classes.len());
+            data.clone().with_costs(costs.expect("finite")).expect("a cost for each row and label")
+        };
+        let matrix = Loss::Matrix { costs: vec![vec![0.0, 3.0], vec![7.0, 0.0]], extra: vec![] };
+        for (objective, loss, data) in [
+            ("errors", Loss::Errors, data.clone()),
+            ("balanced_errors", Loss::BalancedErrors, data.clone()),
+            ("matrix", matrix, data.clone()),
+            ("whole_case_costs", Loss::PerCase, per_case(&|place| (10.0 * uniform(place)).ceil())),
+            ("real_case_costs", Loss::PerCase, per_case(&uniform)),
+        ] {
+            let params = Params { objective: loss, threads: Some(1), rank: Rank::Objective, ..Params::default() };
+            let params = params.checked().expect("good parameters");
+            let run = || search(&data, &params, &params.budget(), &Board::new()).expect("a good table");
+            group.bench_function(objective, |b| b.iter(|| black_box(run())));
+        }
+    }
+}
+
 fn parts(c: &mut Criterion) {
     for (name, data) in sets() {
         let mut group = c.benchmark_group(format!("optimal/parts_{name}"));
@@ -142,5 +172,5 @@ fn predict(c: &mut Criterion) {
     group.bench_function("1000000_rows_depth4", |b| b.iter(|| black_box(tree.predict_codes(&data, 0..data.n_rows()))));
 }
 
-criterion_group!(benches, depths, parts, switches, binarize, predict);
+criterion_group!(benches, depths, costs, parts, switches, binarize, predict);
 criterion_main!(benches);

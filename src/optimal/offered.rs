@@ -2,6 +2,7 @@
 
 use super::params::{Engine, Params};
 use crate::budget::{Budget, Stop};
+use crate::constraint::full;
 use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
 use crate::error::{Error, Result};
 use crate::tree::Test;
@@ -25,6 +26,10 @@ impl Size {
 
     /// The same, where all thresholds were asked for and there are more than the binarizer would offer by itself.
     const VERY_FEW: usize = 8;
+
+    /// Up to so many cells of rows and tests, trees of a few nodes that may be deep are found faster over tests: there the
+    /// continuous engine solves the same branches again, in other orders of the cuts that lead to them.
+    const SMALL: usize = 1 << 18;
 
     /// Seconds after which an exact search is taken for hopeless.
     const HOPELESS: f64 = 300.0;
@@ -50,10 +55,13 @@ impl Size {
         at_three * relaxed * 100f64.powi(levels as i32 - 3)
     }
 
-    /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, and has
-    /// weak bounds where leaves must not be small.
+    /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, has weak
+    /// bounds where leaves must not be small, and forgets solved branches.
     fn few(&self, params: &Params) -> usize {
-        match params.min_leaf > 1 || params.min_leaf_mass > 0.0 {
+        let budget_binds = params.max_nodes.is_some_and(|nodes| nodes < full(params.max_depth.min(20)));
+        let is_deep = params.max_depth > 3 && params.max_nodes.is_none_or(|nodes| nodes > 3);
+        let is_small = self.cases.saturating_mul(self.tests) <= Self::SMALL;
+        match params.min_leaf > 1 || params.min_leaf_mass > 0.0 || budget_binds && is_deep && is_small {
             true => usize::MAX,
             false => (Self::FEW * self.columns).saturating_mul(self.n_classes.saturating_sub(1).max(1)),
         }

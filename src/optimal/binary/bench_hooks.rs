@@ -8,7 +8,7 @@ use super::workspace::BinaryEngine;
 use super::{BinarySwitches, CacheRoom, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};
 
-/// Who measures: is told the name of a part, and does it as often as needed.
+/// Callback of a bench: given the name of a part and the part itself, which it runs as often as it needs.
 pub type Measure<'a> = &'a mut dyn FnMut(&'static str, &mut dyn FnMut() -> Result<(), Stop>);
 
 /// Readies the root, and has each part measured.

@@ -16,7 +16,7 @@ use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
-/// No test, no position.
+/// Marks an absent test or position.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// The cases at a node.

@@ -167,7 +167,7 @@ pub(super) struct Improvement {
     pub(super) costs: (u64, u64),
 }
 
-/// Who wants to know what happens at a node.
+/// Observer of one node: told of better trees and bounds.
 pub(super) trait Observer<L>: Sync {
     /// The place of a root among those that are as good: the first is wanted. 0 where none is.
     fn place(&self, root: usize) -> u32;

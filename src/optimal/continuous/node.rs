@@ -24,7 +24,7 @@ impl<I: Index> Side<I> {
     }
 }
 
-/// What is made once per node, and told to be that node's by its epoch.
+/// A per-node value that is built on first use; it is valid while its epoch equals the node's.
 #[derive(Debug, Default)]
 struct Lazy<T> {
     epoch: u64,

@@ -32,7 +32,7 @@ pub(in crate::optimal) struct Found {
     pub(in crate::optimal) costs: (u64, u64),
 }
 
-/// Who wants to know what happens at a node.
+/// Observer of one node: told of better trees and bounds.
 pub(in crate::optimal) trait Observer: Sync {
     /// A better tree: its root, and the cases of its two branches, passing first.
     fn improved(&self, root: Found, branches: [&Cases; 2]);
