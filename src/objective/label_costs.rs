@@ -488,16 +488,19 @@ impl Matrix {
         let (mut rewards, mut base) = (Vec::new(), Vec::new());
         for row in costs {
             let in_units: Vec<i128> = row.iter().map(|&cost| scale.signed(cost)).collect();
-            let (dearest, most) = (in_units.iter().copied().max().unwrap_or(0), extremes(row).1);
-            for (&cost, &units) in row.iter().zip(&in_units) {
-                let (difference, whole) = (most - cost, (dearest - units) as f64);
-                let (numerator, denominator) = scale.unit();
-                if (whole * numerator / denominator - difference).abs() > MOST_ERROR * difference.abs() {
+            let dearest = in_units.iter().copied().max().unwrap_or(0);
+            let mut ascending: Vec<(f64, i128)> = row.iter().copied().zip(in_units.iter().copied()).collect();
+            ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+            let (numerator, denominator) = scale.unit();
+            for pair in ascending.windows(2) {
+                let (difference, whole) = (pair[1].0 - pair[0].0, (pair[1].1 - pair[0].1) as f64);
+                if (whole * numerator / denominator - difference).abs() > MOST_ERROR * difference {
                     let expected = format!(
-                        "costs whose differences are 0 or at least 2^-20 of the greatest, {range:?}, or multiples of a unit \
-                         of which all costs are less than 2^40"
+                        "costs whose differences in a row are 0 or at least 2^-20 of the greatest, {range:?}, or multiples of a \
+                         unit of which all costs are less than 2^40"
                     );
-                    return Err(Error::InvalidParameter { name: "objective", expected, got: format!("{cost:?}") });
+                    let got = format!("{:?} and {:?}", pair[0].0, pair[1].0);
+                    return Err(Error::InvalidParameter { name: "objective", expected, got });
                 }
             }
             let saves = (0u32..).zip(&in_units).map(|(label, &units)| (label, (dearest - units) as u64));
@@ -622,5 +625,108 @@ impl Units {
             0 => 0.0,
             count => units::value_of(self.unit(), (self.mass(data, row) / count) as f64),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A table without columns, of these classes out of three.
+    fn table(classes: &[u32], weights: Option<Vec<f64>>) -> Dataset {
+        let task = Task::Classes(Labels::Integers(vec![0, 1, 2]));
+        let target = TargetSchema { name: "y".into(), task, dtype: String::new() };
+        let schema = Schema { features: vec![], target: Some(target) };
+        let target = Target::Classes(classes.into());
+        Dataset::new(schema.into(), vec![], classes.len(), target, None, weights).expect("good weights")
+    }
+
+    fn matrix(costs: &[[f64; 3]; 3]) -> Loss {
+        Loss::Matrix { costs: costs.iter().map(|row| row.to_vec()).collect(), extra: vec![] }
+    }
+
+    fn rewards(costs: &LabelCosts, row: usize) -> Vec<(u32, u64)> {
+        let mut rewards = Rewards::new();
+        costs.rewards(row, &mut rewards);
+        rewards.to_vec()
+    }
+
+    /// The cost of a leaf of every label, in the user's numbers.
+    fn leaves(costs: &LabelCosts, n_rows: usize) -> Vec<f64> {
+        let mut saved = vec![0; costs.n_labels()];
+        (0..n_rows).flat_map(|row| rewards(costs, row)).for_each(|(label, reward)| saved[label as usize] += reward);
+        let all: u64 = saved.iter().sum();
+        saved.iter().map(|saved| costs.scale().value(all - saved)).collect()
+    }
+
+    fn new<'a>(data: &'a Dataset, loss: &Loss, abstain: Option<f64>, node_penalty: f64) -> Result<LabelCosts<'a>> {
+        LabelCosts::new(data, loss, &ClassWeight::Equal, abstain, node_penalty)
+    }
+
+    #[test]
+    fn leaves_cost_what_was_said() {
+        let data = table(&[0, 0, 1, 2, 2, 2], None);
+        let errors = new(&data, &Loss::Errors, None, 0.0).expect("errors");
+        assert_eq!(leaves(&errors, 6), [4.0, 5.0, 3.0]);
+        let abstaining = new(&data, &Loss::Errors, Some(0.3), 0.0).expect("a price");
+        assert_eq!(leaves(&abstaining, 6), [4.0, 5.0, 3.0, 1.8]);
+        assert_eq!(abstaining.schema().labels().expect("classes").text(3), "abstain");
+        // Whoever abstains at the price of an error never does.
+        assert_eq!(new(&data, &Loss::Errors, Some(1.0), 0.0).expect("a price").n_labels(), 3);
+        let balanced = new(&data, &Loss::BalancedErrors, None, 0.0).expect("all classes");
+        assert_eq!(leaves(&balanced, 6), [2.0 / 3.0; 3]);
+        let costs =
+            new(&data, &matrix(&[[0.0, 0.1, 0.2], [5.0, -1.0, 0.0], [0.3, 0.3, 0.3]]), None, 0.05).expect("costs");
+        assert_eq!(leaves(&costs, 6), [5.9, 0.1, 1.3]);
+        assert_eq!((costs.scale().resolution, costs.scale().node_penalty), (0.05, 1));
+    }
+
+    #[test]
+    fn costs_of_cases_need_no_classes() {
+        let values = vec![1.5, -0.5, 0.0, 1e9 + 0.25, 1e9, 1e9 + 0.5];
+        let costs = CaseCosts::new(vec!["2".into(), "0".into(), "1".into()], values.clone(), 2).expect("finite");
+        let classed = table(&[0, 2], None).with_costs(costs.clone()).expect("two rows");
+        let of_classes = new(&classed, &Loss::PerCase, None, 0.0).expect("costs");
+        assert_eq!(leaves(&of_classes, 2), [1e9 - 0.5, 1e9 + 0.5, 1e9 + 1.75]);
+        let schema = Schema { features: vec![], target: None };
+        let data = Dataset::new(schema.into(), vec![], 2, Target::None, None, Some(vec![1.0, 0.5])).expect("weights");
+        let data = data.with_costs(costs).expect("two rows");
+        let costs = new(&data, &Loss::PerCase, None, 0.0).expect("costs");
+        assert_eq!(leaves(&costs, 2), [1.5 + 5e8 + 0.125, -0.5 + 5e8, 5e8 + 0.25]);
+        assert_eq!(costs.schema().labels().expect("labels").text(0), "2");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let data = table(&[0, 1], None);
+        let problem = |loss: &Loss| new(&data, loss, None, 0.0).expect_err("it does not fit").to_string();
+        assert!(problem(&matrix(&[[0.0, f64::NAN, 1.0], [0.0; 3], [0.0; 3]])).contains("finite"));
+        assert!(problem(&matrix(&[[0.0, 1e30, 1.0], [0.0; 3], [0.0; 3]])).contains("2^-20"));
+        assert!(problem(&Loss::Matrix { costs: vec![vec![0.0; 3]; 2], extra: vec![] }).contains("2 rows"));
+        assert!(problem(&Loss::Matrix { costs: vec![vec![0.0; 3]; 3], extra: vec!["x".into()] }).contains("4 columns"));
+        let extra = Loss::Matrix { costs: vec![vec![0.0; 4]; 3], extra: vec!["2".into()] };
+        assert!(problem(&extra).contains("a class already"));
+        assert!(problem(&Loss::PerCase).contains("without them"));
+        let with = |labels: &[&str], values: &[f64]| {
+            let labels = labels.iter().map(|&label| label.into()).collect();
+            let costs = CaseCosts::new(labels, values.to_vec(), 2)?;
+            let data = table(&[0, 1], None).with_costs(costs)?;
+            new(&data, &Loss::PerCase, None, 0.0).map(|costs| leaves(&costs, 2))
+        };
+        let problem = |labels: &[&str], values: &[f64]| with(labels, values).expect_err("it does not fit").to_string();
+        assert!(
+            problem(&["0", "1"], &[0.0; 4]).contains("class \"2\"")
+                || problem(&["0", "1"], &[0.0; 4]).contains("class 2")
+        );
+        assert!(problem(&["0", "0", "1"], &[0.0; 6]).contains("twice"));
+        assert!(problem(&["0", "1", "2"], &[0.0, 0.0, 0.0, 0.0, f64::INFINITY, 0.0]).contains("in row 1"));
+        assert!(problem(&["0", "1", "2"], &[0.0; 5]).contains("5 for 2 rows"));
+        let lost = [1.0, 1.1e-300, 1.7e-300, 1e300, std::f64::consts::PI, 0.0];
+        assert!(problem(&["0", "1", "2"], &[1e-300, 1.1e-300, 1.7e-300, lost[3], lost[4], lost[5]]).contains("row 0"));
+        assert_eq!(with(&["0", "1", "2"], &[0.5; 6]), Ok(vec![1.0; 3]));
+        let weights = ClassWeight::Each(vec![1.0; 3]);
+        assert!(LabelCosts::new(&data, &Loss::BalancedErrors, &weights, None, 0.0).is_err());
+        let penalty = new(&data, &Loss::BalancedErrors, None, 1e-300).expect_err("too small");
+        assert!(matches!(penalty, Error::InvalidParameter { name: "node_penalty", .. }), "{penalty}");
     }
 }
