@@ -1,45 +1,53 @@
-//! In which order the features of a tree are taken away.
+//! The order in which the features of a tree are removed: rk_frontier (Definitions 8 and 9 of the paper), and others to
+//! compare.
 
 use std::rc::Rc;
 
 use smallvec::SmallVec;
 
-use super::Order;
-use super::features::Set;
-use super::trees::Subtree;
+use super::case_graph::Subtree;
+use super::feature_set::FeatureSet;
+use super::params::Order;
 use crate::budget::{Stop, Ticker};
 use crate::greedy::table::Table;
 
-/// Room for the work, kept between trees.
-pub(super) struct Ranker<S> {
+/// Orders the features of trees. Its buffers are kept from tree to tree.
+pub(super) struct FeatureRanker<S> {
     order: Order,
-    /// Per feature: its place among the candidates.
+    /// Per feature: its position among the candidates.
     slots: Vec<u32>,
-    /// Per candidate: the last of its frontier nodes, as a place in the list of all.
-    heads: Vec<u32>,
-    /// Per candidate: the features below its frontier nodes.
+    /// Per candidate: its last frontier node, as a position in the list of all.
+    last: Vec<u32>,
+    /// Per candidate: the features in the subtrees of its frontier nodes.
     below: Vec<S>,
     /// Per feature: the cases at the nodes that it splits.
     cases: Vec<u128>,
 }
 
+/// The end of a list.
 const NONE: u32 = u32::MAX;
 
-/// The frontier nodes found so far, each with the one of the same feature before it.
-type Nodes<'t, S> = SmallVec<[(&'t Subtree<S>, u32); 32]>;
+/// A frontier node, and the previous one of the same feature.
+struct FrontierNode<'t, S> {
+    tree: &'t Subtree<S>,
+    previous: u32,
+}
 
-impl<S: Set> Ranker<S> {
+/// The frontier nodes found so far.
+type FrontierNodes<'t, S> = SmallVec<[FrontierNode<'t, S>; 32]>;
+
+impl<S: FeatureSet> FeatureRanker<S> {
     pub fn new(order: Order, n_features: usize) -> Self {
-        Ranker {
+        FeatureRanker {
             order,
             slots: vec![0; n_features],
-            heads: Vec::new(),
+            last: Vec::new(),
             below: Vec::new(),
             cases: vec![0; if order == Order::FrontierCases { n_features } else { 0 }],
         }
     }
 
-    /// The candidates, all of them used by the tree, in the order of their removal.
+    /// The order in which the candidates are removed. The tree uses all of them.
     pub fn order(
         &mut self,
         tree: &Rc<Subtree<S>>,
@@ -50,7 +58,7 @@ impl<S: Set> Ranker<S> {
         let mut order: SmallVec<[u32; 16]> = SmallVec::new();
         match self.order {
             Order::Frontier | Order::Reverse => {
-                self.last_first(tree, candidates, &mut order, ticker)?;
+                self.reverse_rk_frontier(tree, candidates, &mut order, ticker)?;
                 if self.order == Order::Frontier {
                     order.reverse();
                 }
@@ -58,42 +66,43 @@ impl<S: Set> Ranker<S> {
             Order::FrontierCases => {
                 self.cases.fill(0);
                 self.count_cases(tree, candidates, table);
-                order.extend(crate::bits::ones(candidates.as_ref()).map(|feature| feature as u32));
+                order.extend(candidates.iter().map(|feature| feature as u32));
                 order.sort_by_key(|&feature| self.cases[feature as usize]);
             }
             Order::Fixed => {
-                order.extend(crate::bits::ones(candidates.as_ref()).map(|feature| feature as u32));
+                order.extend(candidates.iter().map(|feature| feature as u32));
                 order.reverse();
             }
         }
         Ok(order)
     }
 
-    /// Definition 9, from the last position to the first: at each the feature a of greatest frontier(T, R', a), where R'
-    /// is all but the candidates that have no position yet; ties: the first feature.
-    fn last_first(
+    /// rk_frontier of Definition 9, from the last position to the first: at each, the feature a of the greatest
+    /// frontier(T, R', a), where R' has all features but the candidates without a position so far. Ties: the first
+    /// feature.
+    fn reverse_rk_frontier(
         &mut self,
         tree: &Subtree<S>,
         candidates: &S,
         order: &mut SmallVec<[u32; 16]>,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        self.heads.clear();
-        for (slot, feature) in crate::bits::ones(candidates.as_ref()).enumerate() {
+        self.last.clear();
+        for (slot, feature) in candidates.iter().enumerate() {
             self.slots[feature] = slot as u32;
-            self.heads.push(NONE);
+            self.last.push(NONE);
             match self.below.get_mut(slot) {
                 Some(below) => below.as_mut().fill(0),
                 None => self.below.push(S::empty(self.slots.len())),
             }
         }
         let mut rest = candidates.clone();
-        let mut nodes: Nodes<'_, S> = SmallVec::new();
-        self.open(tree, &rest, &mut nodes);
+        let mut nodes: FrontierNodes<'_, S> = SmallVec::new();
+        self.add_frontier(tree, &rest, &mut nodes);
         loop {
-            // Definition 8: the features outside of R' in the subtrees of a's frontier nodes.
+            // Definition 8: the number of features outside R' in the subtrees of the a-frontier nodes.
             let (mut best, mut most) = (usize::MAX, 0);
-            for feature in crate::bits::ones(rest.as_ref()) {
+            for feature in rest.iter() {
                 let frontier = self.below[self.slots[feature] as usize].count_and(&rest);
                 if best == usize::MAX || frontier > most {
                     (best, most) = (feature, frontier);
@@ -102,41 +111,43 @@ impl<S: Set> Ranker<S> {
             if best == usize::MAX {
                 return Ok(());
             }
-            // What is left is looked through at every step.
-            ticker.tick(candidates.as_ref().len() * (self.heads.len() - order.len()))?;
+            // The remaining candidates are compared at every step.
+            ticker.tick(candidates.as_ref().len() * (self.last.len() - order.len()))?;
             rest.remove(best);
             order.push(best as u32);
-            let mut place = self.heads[self.slots[best] as usize];
+            let mut place = self.last[self.slots[best] as usize];
             while place != NONE {
-                let (tree, previous) = nodes[place as usize];
-                tree.children.iter().for_each(|child| self.open(child, &rest, &mut nodes));
+                let FrontierNode { tree, previous } = nodes[place as usize];
+                tree.children.iter().for_each(|child| self.add_frontier(child, &rest, &mut nodes));
                 place = previous;
             }
         }
     }
 
     /// Adds the frontier nodes of a subtree: those that are the first on their path to split by a feature of the rest.
-    fn open<'t>(&mut self, tree: &'t Subtree<S>, rest: &S, nodes: &mut Nodes<'t, S>) {
-        if tree.used.is_apart_from(rest) {
+    fn add_frontier<'t>(&mut self, tree: &'t Subtree<S>, rest: &S, nodes: &mut FrontierNodes<'t, S>) {
+        if tree.used.is_disjoint(rest) {
             return;
         }
-        let column = tree.column().expect("it uses features");
-        if rest.has(column) {
-            let slot = self.slots[column] as usize;
-            nodes.push((tree, self.heads[slot]));
-            self.heads[slot] = nodes.len() as u32 - 1;
+        let feature = tree.feature().expect("it uses features");
+        if rest.has(feature) {
+            let slot = self.slots[feature] as usize;
+            nodes.push(FrontierNode { tree, previous: self.last[slot] });
+            self.last[slot] = nodes.len() as u32 - 1;
             self.below[slot].add(&tree.used);
         } else {
-            tree.children.iter().for_each(|child| self.open(child, rest, nodes));
+            tree.children.iter().for_each(|child| self.add_frontier(child, rest, nodes));
         }
     }
 
+    /// Adds the cases at the nodes of a tree to the features that split them.
     fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &Table) {
-        if tree.used.is_apart_from(candidates) {
+        if tree.used.is_disjoint(candidates) {
             return;
         }
-        let digits = if tree.set.whole { table.digits } else { 0 };
-        self.cases[tree.column().expect("it uses features")] += u128::from(tree.set.count) << digits;
+        // In units of fractions of cases.
+        let digits = if tree.node.whole { table.digits } else { 0 };
+        self.cases[tree.feature().expect("it uses features")] += u128::from(tree.node.count) << digits;
         tree.children.iter().for_each(|child| self.count_cases(child, candidates, table));
     }
 }

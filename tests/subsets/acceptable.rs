@@ -13,11 +13,11 @@ use crate::common::{Random, for_seeds};
 use crate::judge::Judge;
 use crate::problem::Problem;
 
-/// A lattice, and what its trees are worth: error and a penalty for each feature that they use.
+/// All trees of a problem, and how they are judged: by their error and a penalty for each feature that they use.
 pub struct Judged<'a> {
     pub lattice: Lattice<'a>,
     pub judge: Judge<'a>,
-    /// The least error and penalty.
+    /// The least sum of error and penalty.
     pub least: f64,
 }
 
@@ -37,12 +37,12 @@ impl<'a> Judged<'a> {
         Some(Judged { lattice, judge, least })
     }
 
-    /// The slack of a comparison of two such sums.
+    /// The tolerance when two such sums are compared.
     pub fn slack(&self) -> f64 {
         self.judge.tolerance() * self.least.max(1.0)
     }
 
-    /// The outcome is a subset, its tree and what that is worth, which comes back.
+    /// Checks that an outcome is a subset with its tree and its value, and returns the value.
     pub fn check(&self, outcome: &Outcome, goal: Goal, say: &dyn Fn(&str) -> String) -> f64 {
         let (used, selected) = (self.lattice.used(&outcome.tree), set_of(&outcome.features));
         assert_eq!(outcome.features, columns(selected), "{}", say("features ascend"));
@@ -60,7 +60,7 @@ impl<'a> Judged<'a> {
     }
 }
 
-/// No feature was selected for nothing.
+/// Checks that the tree uses every feature that was selected, unless it is required.
 fn uses_its_features(judged: &Judged, outcome: &Outcome, say: &dyn Fn(&str) -> String) {
     let [used, selected] = [judged.lattice.used(&outcome.tree), set_of(&outcome.features)];
     assert_eq!(selected & !used & !judged.lattice.required, 0, "{}", say("features that the tree does not use"));
@@ -102,7 +102,7 @@ fn the_best_subset_is_found_and_others_are_acceptable() {
                 let used = outcome.tree.features().len();
                 let n_eliminated = eliminated.tree.features().len();
                 let by_elimination = judged.judge.error(&eliminated.tree) + goal.feature_penalty * n_eliminated as f64;
-                // Elimination is where it starts from; of two that are worth the same it keeps the smaller one.
+                // The search starts from elimination; of two subsets of one value it keeps the smaller one.
                 assert!(worth <= by_elimination + judged.slack(), "{}", say("worse than elimination"));
                 let is_tie = worth >= by_elimination - judged.slack();
                 assert!(!is_tie || used <= n_eliminated, "{}", say("more features than elimination for the same"));
@@ -182,7 +182,7 @@ fn trying_all_subsets_is_brute_force() {
         let outcome = try_all(&problem.data, search, &problem.params, goal, most);
         judged.check(&Outcome { lower_bound: 0.0, ..outcome.clone() }, goal, &say);
         uses_its_features(&judged, &outcome, &say);
-        // An estimate that is no fraction may be a little less for a larger subset.
+        // The pessimistic estimate is rounded, so it may be a little less for a larger subset.
         if goal.error != Estimator::Pessimistic {
             let selected = set_of(&outcome.features) | lattice.required;
             assert_eq!(selected, best, "{}", say(&format!("{:?}, not {:?}", columns(selected), columns(best))));

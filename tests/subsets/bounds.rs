@@ -1,4 +1,4 @@
-//! What a search says that no subset can beat, where it had to look at next to nothing for it.
+//! The lower bound of a search that ends early never exceeds the least value of all subsets.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -10,9 +10,9 @@ use crate::calls::accept;
 use crate::common::{Random, for_seeds};
 use crate::problem::{Problem, repeated, with_gaps};
 
-/// With a delta as large as that the first bound ends the search, and comes back as it is. Features that are required
-/// make it say something; cases with many missing values, to be counted only where all their leaves are decided, make it
-/// easy to say too much; large tables get another bound than small ones.
+/// With so large a delta the first bound ends the search, and is returned as it is. Required features make the bound
+/// positive. Cases with many missing values count only where all their leaves are decided, so that a wrong bound shows
+/// up with these. Large tables get another bound than small ones.
 #[test]
 fn bounds_never_exceed_the_least() {
     let [bounds, positive] = [0; 2].map(AtomicU64::new);

@@ -15,7 +15,7 @@ use crate::common::{Random, for_seeds};
 use crate::problem::Problem;
 use crate::visit::Visit;
 
-/// Counts but for the time they took.
+/// Counts without the time they took.
 fn figures(counts: &Counts) -> (u64, u64, Vec<u64>, Status) {
     (counts.built, counts.distinct, counts.by_size.clone(), counts.status)
 }

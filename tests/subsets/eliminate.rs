@@ -1,4 +1,4 @@
-//! Backward elimination with what trees share, tree by tree, and by a literal loop.
+//! Backward elimination: DTsbe and SBE against a literal loop.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -37,8 +37,8 @@ fn literal(lattice: &Lattice, judge: &Judge) -> (Vec<(usize, f64)>, Vec<usize>, 
     }
 }
 
-/// As [`literal`], but follows a path that was given, where errors are no fractions: no step may be worse than another by
-/// more than rounding, and no improvement is left.
+/// As [`literal`], but follows a path that was given, where errors are no fractions: no step may be worse than another
+/// by more than rounding, and no improvement is left.
 fn retrace(lattice: &Lattice, judge: &Judge, outcome: &Outcome, say: &dyn Fn(&str) -> String) {
     let mut set = lattice.required | lattice.candidates;
     let near = |a: f64, b: f64| a <= b + judge.tolerance() * b;
@@ -118,8 +118,8 @@ fn both_boxes_take_the_same_path() {
     assert!(white < black && removals > 0 && kept > 0);
 }
 
-/// More columns than any word has bits. As a black box for every sixth column only, since that takes as many trees as
-/// their square.
+/// More columns than a word has bits. SBE takes every sixth column only, since the number of trees is quadratic in that
+/// of columns.
 #[test]
 fn wide_tables() {
     for seed in 0..6 {
@@ -142,9 +142,9 @@ fn wide_tables() {
     }
 }
 
-/// Two thousand values a column, and gaps; some are another column, perhaps the other way round, but for a few cells: what is
-/// known of a column roughly decides there which are looked at exactly, and which are ties. But not where rows have counts,
-/// be they all one: so the black box has some.
+/// Columns of two thousand values with gaps. Some repeat another column, perhaps reversed, except for a few cells:
+/// there the screening of columns decides which ones are evaluated exactly, and which are ties. Rows with counts are
+/// not screened, even if all counts are one: so SBE gets such rows.
 #[test]
 fn many_values() {
     let [removed, parts] = [0; 2].map(AtomicU64::new);
@@ -246,7 +246,7 @@ fn features_that_are_all_useless_are_all_removed() {
         let values = (0..64).map(|row: i64| row >> i & 1).collect();
         (feature(&format!("x{i}"), Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
     };
-    // Parity: no split gains anything. And one class only.
+    // Parity, where no split gains anything; and a single class.
     let parity = (0..64u32).map(|row| row.count_ones() % 2).collect();
     for classes in [parity, vec![1; 64]] {
         let data = table((0..n).map(column).collect(), 2, classes, None, None);

@@ -1,5 +1,4 @@
-//! The best subset in exact rational numbers, where weights, costs, penalties and deltas are as large, as small or of as many
-//! digits as floats can be.
+//! The best subset in exact rational numbers, with weights, costs, penalties and deltas over the whole range of floats.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -28,7 +27,7 @@ fn decimal(x: f64) -> BigRational {
     BigRational::from(digits) * BigRational::from(BigInt::from(10)).pow(places)
 }
 
-/// The errors of a tree, and those of all cases at one each: exact weights, times exact costs.
+/// The error of a tree, and that of all cases at a cost of one: exact weights times exact costs.
 struct Errors<'a> {
     cases: &'a Dataset,
     weights: &'a [BigRational],
@@ -59,12 +58,12 @@ fn random_weights(random: &mut Random, n: usize) -> (Vec<f64>, Vec<BigRational>)
     let two = BigRational::from(BigInt::from(2));
     let places = random.below(1900) as i32 - 950;
     match random.below(3) {
-        // Of about 1e-286 to 1e286.
+        // From about 1e-286 to 1e286.
         0 => (
             multiples.iter().map(|&m| m as f64 * 2f64.powi(places)).collect(),
             multiples.iter().map(|&m| BigRational::from(BigInt::from(m)) * two.pow(places)).collect(),
         ),
-        // All the same, as large or small as can be.
+        // All equal, and as large or small as floats can be.
         1 => {
             let weight = *random.pick(&[1e100, 1e300, 1e-300, 2e9, 1.0 / 3.0, 5e-324]);
             (vec![weight; n], vec![BigRational::from(BigInt::from(1)); n])
@@ -185,8 +184,8 @@ fn fault_x3_its_inputs() {
     }
 }
 
-/// C4.5's estimate of cases that weigh as little or as much as floats can, in the same proportions, leads to a tree and does
-/// not overflow.
+/// C4.5's estimate of cases that weigh as little or as much as floats can, in the same proportions, leads to a tree and
+/// does not overflow.
 #[test]
 fn estimates_of_any_weight_are_in_range() {
     for weight in [5e-324, 1e-300, 1e-9, 1e15, 1e100, 1e300] {
@@ -198,7 +197,8 @@ fn estimates_of_any_weight_are_in_range() {
         // The estimate of each leaf is rounded to a part of all, 2^-20 or less.
         let is_share = (0.0..=1.0 + 2f64.powi(-20)).contains(&outcome.error);
         assert!(is_share && outcome.lower_bound <= outcome.objective, "{outcome:?}");
-        // Of little weight are few cases, of which nothing is sure; of much weight are many, of which all is.
+        // With little weight there are few cases and the estimate is high; with much weight there are many, and it is
+        // low.
         assert_eq!(outcome.error > 0.5, weight < 0.1, "{weight}: {}", outcome.error);
     }
 }

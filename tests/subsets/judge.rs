@@ -1,4 +1,4 @@
-//! The error of a tree, recounted: exactly where it is a sum of masses or costs.
+//! The error of a tree, counted again: exactly, where it is a sum of masses or costs.
 
 use lattree::data::{Dataset, Target};
 use lattree::objective::Units;
@@ -7,7 +7,7 @@ use lattree::tree::{Leaf, Node, Tree};
 
 use crate::problem::Problem;
 
-/// What an error is a part of: mistakes over `total`, or a number that is no such fraction.
+/// How an error is counted: on cases, or from the masses of leaves.
 pub enum Judge<'a> {
     Cases { cases: &'a Dataset, units: Units, costs: Option<&'a [Vec<f64>]> },
     Leaves,
@@ -29,7 +29,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// What errors cost, in multiples of unit and `COST`.
+    /// The cost of the errors of a tree, in multiples of the unit of mass times `COST`.
     pub fn mistakes(&self, tree: &Tree) -> u128 {
         let Judge::Cases { cases, units, costs } = self else { panic!("no sum of masses") };
         let Target::Classes(classes) = cases.target() else { panic!("a target of classes") };
@@ -51,7 +51,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// How far two computations of one error may be apart, relative to it.
+    /// The relative tolerance between two computations of one error.
     pub fn tolerance(&self) -> f64 {
         match self {
             Judge::Cases { .. } => 1e-12,

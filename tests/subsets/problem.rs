@@ -1,4 +1,4 @@
-//! Seeded random problems: a table to grow trees on, one to judge them by, parameters, and which features may be used.
+//! Seeded random problems: a building set, a search set, parameters, and the features that may be used.
 
 use lattree::data::dataset::MISSING;
 use lattree::data::{Column, Dataset, Kind, Target};
@@ -23,7 +23,7 @@ impl Problem {
     pub fn random(seed: u64) -> Self {
         let mut random = Random::new(9_000_000 + seed);
         let wide = random.chance(4);
-        // Of many tables no tree asks for more than a column or two: most problems are drawn until it uses some.
+        // On many tables no tree uses more than a column or two: most problems are drawn until one does.
         let least = *random.pick(&[0, 2, 3, 3, 4, 4]);
         let mut drawn = (0..30).map(|_| random_growth(&mut random, wide));
         let enough = |(data, greedy): &(Dataset, greedy::Params)| {
@@ -33,7 +33,7 @@ impl Problem {
         };
         let found = if least == 0 { drawn.next() } else { drawn.find(enough) };
         let (data, greedy) = found.unwrap_or_else(|| random_growth(&mut random, wide));
-        // Searches do otherwise where tables are large.
+        // Searches take other paths on large tables.
         let data = match seed % 64 {
             31 => repeated(&data, 500),
             63 => repeated(&data, 5_000),
@@ -61,7 +61,7 @@ impl Problem {
         Params { greedy, ..self.params.clone() }
     }
 
-    /// To say what failed.
+    /// For messages of failed assertions.
     pub fn words(&self) -> String {
         format!("{:?}\nbuilding {:?}\nsearch {:?}", self.params, self.data, self.search)
     }
@@ -108,13 +108,14 @@ pub fn with_gaps(random: &mut Random, data: &Dataset, percent: u64) -> Dataset {
     Dataset::new(data.schema().clone(), columns, data.n_rows(), target, counts, weights).expect("a good table")
 }
 
-/// All rows again and again, until there are as many as wanted.
+/// All rows, repeated until there are as many as wanted.
 pub fn repeated(data: &Dataset, n_rows: usize) -> Dataset {
     data.take(&(0..n_rows.next_multiple_of(data.n_rows())).map(|row| row % data.n_rows()).collect::<Vec<_>>())
 }
 
-/// Cases like those of the table, some cells apart: missing, levels and numbers that do not occur there, numbers between
-/// and beyond those that do, floats for integers, levels that the schema does not have unless it has to know all.
+/// Cases like those of the table, some cells apart: missing, levels and numbers that do not occur there, numbers
+/// between and beyond those that do, floats for integers, levels that the schema does not have unless it has to know
+/// all.
 fn random_search_set(random: &mut Random, data: &Dataset, knows_all: bool) -> Dataset {
     let Target::Classes(classes) = data.target() else { panic!("a target of classes") };
     let n_classes = data.schema().labels().expect("classes").len() as u64;

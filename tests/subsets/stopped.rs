@@ -1,4 +1,4 @@
-//! Runs that were stopped: what comes back is true, if not the best.
+//! Runs that were stopped return a valid subset and a true bound.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,8 +12,8 @@ use crate::calls::{checked, remove};
 use crate::common::{Random, for_seeds};
 use crate::problem::Problem;
 
-/// A budget that is spent at once or soon, and the status that it leads to. With little memory a run may still come to
-/// its end: what it knows can be dropped and found again.
+/// A budget that is spent at once or soon, and the status that it leads to. With little memory a run may still be
+/// completed, because what it keeps can be evicted and computed again.
 fn stingy(random: &mut Random) -> (Budget, Status) {
     let none = Limits::default();
     match random.below(6) {
@@ -35,7 +35,8 @@ fn stingy(random: &mut Random) -> (Budget, Status) {
     }
 }
 
-/// The tree is that of the features, or a leaf where there was no time for any; figures are those of that tree.
+/// Checks that the tree is that of the features, or a leaf where there was no time for any, and that the figures are
+/// its own.
 #[test]
 fn a_stopped_search_is_honest() {
     let [runs, stopped, flushed] = [0; 3].map(AtomicU64::new);

@@ -21,7 +21,8 @@ fn numbers<const N: usize>(rows: &[[i64; N]], counts: Option<Vec<u64>>) -> Datas
     table((0..N - 1).map(column).collect(), 2, rows.iter().map(|row| row[N - 1] as u32).collect(), counts, None)
 }
 
-/// Class 1 takes so many of 20 cases for each a1, a2, a3: a1 has no discriminatory power unless data has been split by a3.
+/// Class 1 takes so many of 20 cases for each a1, a2, a3: a1 has no discriminatory power unless data has been split by
+/// a3.
 fn example_1() -> Dataset {
     let (mut rows, mut counts) = (vec![], vec![]);
     for (a1, a3, n) in [(0, 0, 10), (1, 0, 4), (0, 1, 10), (1, 1, 16)] {
@@ -71,7 +72,7 @@ fn asked(tree: &Tree, node: u32) -> Option<u32> {
     }
 }
 
-/// Features are taken away in the order a4, a2, a3, a1.
+/// Features are removed in the order a4, a2, a3, a1.
 #[test]
 fn example_3_and_4() {
     let (data, params) = (numbers(&FIGURE_3, None), Params::default());
@@ -117,7 +118,7 @@ fn positions_do_not_matter() {
     assert!(!listed.is_empty() && listed.iter().all(|tree| tree.features.contains(&127)));
 }
 
-/// No feature, none offered, none left.
+/// There is one tree where the table has no feature, or none is offered.
 #[test]
 fn one_tree_over_no_feature() {
     let data = numbers(&FIGURE_3, None);
@@ -174,7 +175,7 @@ fn calls_that_are_wrong_are_refused() {
         assert_eq!(refused(removed), name, "{params:?}");
         assert_eq!(refused(exhaust(&data, Some(&data), &checked, goal, None, &budget, &board)), name, "{params:?}");
     }
-    // Sets: twice is once, and what is required is no candidate.
+    // Positions are sets: repeats do not matter, and a required feature is no candidate.
     let trees = |params: Params| {
         let (listed, counts) = list(&data, &params, Order::Frontier, true);
         (listed.into_iter().map(|tree| tree.features).collect::<Vec<_>>(), counts.built)

@@ -41,7 +41,7 @@ impl Visit {
     }
 }
 
-/// The features of `rest` in the order in which they are taken away.
+/// The features of `rest` in the order in which they are removed.
 fn rank(lattice: &Lattice, tree: &Tree, order: Order, r: Set, rest: Set) -> Vec<usize> {
     match order {
         Order::Frontier => rk_frontier(lattice, tree, r, rest),
@@ -109,7 +109,7 @@ fn feature(lattice: &Lattice, tree: &Tree, feature: u32) -> Set {
     lattice.column(&tree.schema().features[feature as usize].name)
 }
 
-/// Theorem 7, for the twin by itself: whatever the order, all distinct trees, each once.
+/// Theorem 7, checked for this visit itself: in any order it lists all distinct trees, each once.
 #[test]
 fn the_visit_lists_every_distinct_tree_once() {
     for_seeds(500, |seed| {

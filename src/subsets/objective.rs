@@ -1,101 +1,60 @@
-//! What subsets are compared by: the error of a tree and a penalty for its features, in integers.
+//! What a search minimises: the error of a tree plus a penalty for its features, in integers.
 //!
-//! The worth of a tree is e + k P: e errors in units, k features, and P units for each feature, a ratio of whole numbers that
-//! may have hundreds of digits. Nothing but the order of such sums matters to a search. Two of them compare as e does with
-//! j P, where e is a difference of errors and j one of features. So any P' will do for P that has the same whole numbers, and
-//! none that P has not, among its first multiples; and that is so if no fraction of a denominator up to the greatest j lies
-//! between P and P', nor is one of them. If P has such a denominator itself it stays what it is. Else its neighbours among
-//! those fractions (Farey's) are found from its continued fraction, and their mediant is taken, which has at most twice that
-//! denominator. From then on the order is that of sums of 128 bits.
+//! The value of a tree is e + k P: e error units, k features, and P units for each feature. P is a ratio of whole
+//! numbers that may have hundreds of digits. A search depends on the order of such values only. Two of them compare as
+//! e does with j P, where e is a difference of errors and j a difference of numbers of features. So P may be replaced
+//! by any P' whose first multiples compare with whole numbers as those of P do. That holds if no fraction with a
+//! denominator up to the greatest j lies between P and P' or equals one of them. If P has such a denominator itself, it
+//! stays what it is. Otherwise its neighbours among those fractions (the Farey sequence) follow from its continued
+//! fraction, and P' is their mediant, whose denominator is at most twice the greatest j. From then on values are
+//! integers of 128 bits.
 
 use num_bigint::BigUint;
 use num_integer::Integer;
 
-use super::Goal;
-use super::ground::Ground;
-use crate::error::{Error, Result};
+use super::error_units::ErrorUnits;
+use super::params::Goal;
 
-impl Goal {
-    /// Checks ranges: fractions finite and not negative.
-    pub fn checked(self) -> Result<Self> {
-        for (name, value) in [("delta", self.delta), ("feature_penalty", self.feature_penalty)] {
-            if !(value.is_finite() && value >= 0.0) {
-                let expected = "finite and not negative".into();
-                return Err(Error::InvalidParameter { name, expected, got: value.to_string() });
-            }
-        }
-        Ok(self)
-    }
-}
-
-/// How many units an error of one is: a ratio of whole numbers, times a power of two.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Whole {
-    pub total: u64,
-    pub factor: u64,
-    pub divisor: u64,
-    pub two: i32,
-}
-
-impl Whole {
-    /// As many as this float says, which is finite and positive.
-    pub fn of_float(x: f64) -> Self {
-        let bits = x.to_bits();
-        let (exponent, fraction) = ((bits >> 52 & 0x7ff) as i32, bits & ((1 << 52) - 1));
-        let (total, two) = if exponent == 0 { (fraction, -1074) } else { (fraction | 1 << 52, exponent - 1075) };
-        Whole { total, factor: 1, divisor: 1, two }
-    }
-
-    /// Errors in units as a fraction of all.
-    pub fn fraction(&self, errors: u64) -> f64 {
-        let fraction = errors as f64 / (self.total as f64 * (self.factor as f64 / self.divisor as f64));
-        // In two steps, since one may be out of range.
-        fraction * 2f64.powi(-self.two / 2) * 2f64.powi(-self.two - -self.two / 2)
-    }
-}
-
-/// Errors and penalties in a common unit. Fractions are taken for the decimals that they print as: 0.1 is a tenth.
+/// Errors and penalties in a common unit. `delta` and `feature_penalty` are taken for the decimals that they print as:
+/// 0.1 is a tenth.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Objective {
-    /// How many of these units an error unit has.
-    scale: u128,
-    /// What a feature costs.
+pub(super) struct SubsetObjective {
+    /// The value of an error of one unit.
+    per_error: u128,
+    /// The value of a feature.
     penalty: u128,
-    /// How far from the least value is near enough.
+    /// How far from the least value a subset may be.
     pub delta: u128,
-    whole: Whole,
-    /// What a feature costs, as the fraction that was given.
+    units: ErrorUnits,
+    /// The penalty of a feature, as the fraction that was given.
     feature_penalty: f64,
     most_features: u64,
 }
 
-/// Errors are less.
+/// Errors are below this number of units.
 const MOST_ERRORS: u128 = 1 << 62;
-/// A feature that costs more than all errors may as well cost so much.
+/// The penalty of a feature that costs more than all errors together: any such penalty leads to the same order.
 const MOST_PENALTY: u128 = 1 << 64;
 
-impl Objective {
-    pub fn new(goal: &Goal, ground: &Ground) -> Self {
-        Self::of(goal, ground.whole(), ground.n_features() as u64)
-    }
-
-    /// For trees of at most so many features.
-    fn of(goal: &Goal, whole: Whole, most_features: u64) -> Self {
+impl SubsetObjective {
+    /// For trees of at most `most_features` features, with errors in these units.
+    pub fn new(goal: &Goal, units: ErrorUnits, most_features: usize) -> Self {
+        let most_features = most_features as u64;
         let [(penalty, penalty_places), (delta, delta_places)] = [goal.feature_penalty, goal.delta].map(decimal);
         let places = penalty_places.min(delta_places).min(0);
         // Both as multiples of one over a common divisor.
         let tens = |places: i32| BigUint::from(10u32).pow(places as u32);
-        let units = (BigUint::from(whole.total) * whole.factor) << whole.two.max(0);
-        let divisor = (BigUint::from(whole.divisor) << -whole.two.min(0)) * tens(-places);
-        let multiple = |digits: u64, of: i32| &units * digits * tens(of - places);
+        let per_one = (BigUint::from(units.total) * units.factor) << units.exponent.max(0);
+        let divisor = (BigUint::from(units.divisor) << -units.exponent.min(0)) * tens(-places);
+        let multiple = |digits: u64, of: i32| &per_one * digits * tens(of - places);
         let (penalty, delta) = (multiple(penalty, penalty_places), multiple(delta, delta_places));
-        // Differences of features on either side.
-        let like = like(&penalty, &divisor, 2 * most_features.max(1));
-        let mut objective = Objective {
-            scale: like.1,
-            penalty: like.0,
+        // With delta, features differ by up to twice their number.
+        let (scaled_penalty, per_error) = same_order(&penalty, &divisor, 2 * most_features.max(1));
+        let mut objective = SubsetObjective {
+            per_error,
+            penalty: scaled_penalty,
             delta: 0,
-            whole,
+            units,
             feature_penalty: goal.feature_penalty,
             most_features,
         };
@@ -103,17 +62,17 @@ impl Objective {
         objective
     }
 
-    /// The greatest difference of two values that is not more than a delta.
+    /// The greatest difference of two values that is not more than delta.
     fn within(&self, delta: &BigUint, penalty: &BigUint, divisor: &BigUint) -> u128 {
         if *delta == BigUint::ZERO {
             return 0;
         }
         let most = if self.penalty == 0 { 0 } else { self.most_features as i64 };
         let value =
-            |errors: i128, features: i64| errors * self.scale as i128 + i128::from(features) * self.penalty as i128;
+            |errors: i128, features: i64| errors * self.per_error as i128 + i128::from(features) * self.penalty as i128;
         let greatest = (-most..=most).filter_map(|features| {
             let of_features = penalty * features.unsigned_abs();
-            // How many errors may come with so many features.
+            // The most errors that may come with this difference of features.
             let errors = if features <= 0 {
                 times(&(delta + of_features), divisor).0.min(MOST_ERRORS) as i128
             } else if of_features <= *delta {
@@ -130,7 +89,7 @@ impl Objective {
     /// The value of an error in units and a number of features.
     #[inline]
     pub fn value(&self, error: u64, n_features: usize) -> u128 {
-        u128::from(error) * self.scale + self.penalty * n_features as u128
+        u128::from(error) * self.per_error + self.penalty * n_features as u128
     }
 
     /// Whether features cost anything.
@@ -138,35 +97,35 @@ impl Objective {
         self.penalty > 0
     }
 
-    /// The fewest errors that are worth a value at least, without a feature.
+    /// The fewest errors whose value is at least this one, without any feature.
     pub fn errors_of(&self, value: u128) -> u64 {
-        value.div_ceil(self.scale).min(u128::from(u64::MAX)) as u64
+        value.div_ceil(self.per_error).min(u128::from(u64::MAX)) as u64
     }
 
-    /// A value of some tree or bound as a fraction of all cases. Complexity: O(features).
+    /// The value of a tree or a bound as a fraction of all cases. Complexity: O(features).
     pub fn fraction(&self, value: u128) -> f64 {
-        // Sums of one value are of the same worth, whichever they are.
+        // Any errors and features that make up this value will do.
         let errors = |features: u64| {
             let rest = value.checked_sub(self.penalty * u128::from(features))?;
-            let is_sum = rest % self.scale == 0 && rest / self.scale < MOST_ERRORS;
-            is_sum.then_some((rest / self.scale, features))
+            let is_sum = rest % self.per_error == 0 && rest / self.per_error < MOST_ERRORS;
+            is_sum.then_some((rest / self.per_error, features))
         };
-        let (errors, features) = (0..=self.most_features).find_map(errors).unwrap_or((value / self.scale, 0));
-        self.whole.fraction(errors.min(u64::MAX.into()) as u64) + features as f64 * self.feature_penalty
+        let (errors, features) = (0..=self.most_features).find_map(errors).unwrap_or((value / self.per_error, 0));
+        self.units.fraction(errors.min(u64::MAX.into()) as u64) + features as f64 * self.feature_penalty
     }
 }
 
-/// How often a number is in another, and what is left. 2^100 times is as good as infinitely often.
+/// The quotient and the remainder of two numbers. Quotients are cut off at 2^100, which is as good as infinite here.
 fn times(dividend: &BigUint, divisor: &BigUint) -> (u128, BigUint) {
     let (quotient, rest) = dividend.div_rem(divisor);
     (u128::try_from(quotient).map_or(1 << 100, |quotient| quotient.min(1 << 100)), rest)
 }
 
-/// A ratio of whole numbers that compares as `a` over `b` does with all ratios of a denominator up to `most`: itself, if it
-/// has such a denominator. Above [`MOST_PENALTY`] all are alike.
-fn like(a: &BigUint, b: &BigUint, most: u64) -> (u128, u128) {
+/// A ratio of whole numbers that compares with all fractions of a denominator up to `most` as `a` over `b` does: the
+/// same ratio, if it has such a denominator. Ratios above [`MOST_PENALTY`] are replaced by it.
+fn same_order(a: &BigUint, b: &BigUint, most: u64) -> (u128, u128) {
     let most = u128::from(most);
-    // Convergents, the last one first.
+    // The last two convergents, the later one first.
     let [mut last, mut before] = [(1, 0), (0, 1)];
     let (mut dividend, mut divisor) = (a.clone(), b.clone());
     while divisor != BigUint::ZERO {
@@ -175,10 +134,11 @@ fn like(a: &BigUint, b: &BigUint, most: u64) -> (u128, u128) {
             return (MOST_PENALTY, 1);
         }
         if last.1 > 0 && quotient > (most - before.1) / last.1 {
-            // The neighbours of the ratio are the last convergent and this one, which is as near as its denominator may come.
+            // The neighbours of the ratio are the last convergent and the semiconvergent of the greatest denominator
+            // allowed.
             let times = (most - before.1) / last.1;
-            let near = (before.0 + times * last.0, before.1 + times * last.1);
-            return (last.0 + near.0, last.1 + near.1);
+            let semiconvergent = (before.0 + times * last.0, before.1 + times * last.1);
+            return (last.0 + semiconvergent.0, last.1 + semiconvergent.1);
         }
         (last, before) = ((quotient * last.0 + before.0, quotient * last.1 + before.1), last);
         (dividend, divisor) = (divisor, rest);
@@ -186,12 +146,14 @@ fn like(a: &BigUint, b: &BigUint, most: u64) -> (u128, u128) {
     last
 }
 
-/// The digits of the shortest decimal that a float prints as, and the power of ten that they are multiples of.
+/// The shortest decimal that a float prints as: its digits, and the power of ten that they are multiples of. This is
+/// exact for every float, unlike [`Scale`](crate::scale::Scale), which takes numbers near a common unit for multiples
+/// of it.
 fn decimal(x: f64) -> (u64, i32) {
     let text = format!("{x:e}");
     let (mantissa, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    // At most 17 of them.
+    // There are at most 17 digits.
     let digits = format!("{whole}{part}").parse().unwrap_or(0);
     (digits, exponent.parse::<i32>().unwrap_or(0) - part.len() as i32)
 }
@@ -220,10 +182,10 @@ mod tests {
         BigRational::from(BigInt::from(digits)) * BigRational::from(BigInt::from(10)).pow(places)
     }
 
-    fn units(whole: Whole) -> BigRational {
+    fn units(whole: ErrorUnits) -> BigRational {
         let number = |x: u64| BigRational::from(BigInt::from(x));
         number(whole.total) * number(whole.factor) / number(whole.divisor)
-            * BigRational::from(BigInt::from(2)).pow(whole.two)
+            * BigRational::from(BigInt::from(2)).pow(whole.exponent)
     }
 
     fn floats() -> impl Strategy<Value = f64> {
@@ -238,17 +200,18 @@ mod tests {
         .prop_filter("finite", |x| x.is_finite())
     }
 
-    fn wholes() -> impl Strategy<Value = Whole> {
+    fn wholes() -> impl Strategy<Value = ErrorUnits> {
         let total = prop_oneof![1u64..30, 1u64..1 << 20, 1u64..1 << 61];
         let factor = prop_oneof![Just(1u64), Just(10), Just(1_000_000), 1u64..1 << 20];
         (total, factor, prop_oneof![Just(1u64), 1u64..1 << 40], prop_oneof![4 => Just(0i32), 1 => -1070i32..1070])
-            .prop_map(|(total, factor, divisor, two)| Whole { total, factor, divisor, two })
+            .prop_map(|(total, factor, divisor, exponent)| ErrorUnits { total, factor, divisor, exponent })
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(1_000))]
 
-        /// Fault X3: values compare as sums of exact rationals do, with and without delta, whatever the size of penalties.
+        /// Fault X3: values compare as sums of exact rationals do, with and without delta, whatever the size of
+        /// penalties.
         #[test]
         fn fault_x3_values_compare_as_rationals_do(
             penalty in floats(),
@@ -258,7 +221,8 @@ mod tests {
             pairs in prop::collection::vec(((0u64..1 << 61, 0u64..200), (0u64..1 << 61, 0u64..200), 0u32..62), 20),
             near in any::<bool>(),
         ) {
-            let objective = Objective::of(&Goal { delta, feature_penalty: penalty, ..Goal::default() }, whole, n_features);
+            let goal = Goal { delta, feature_penalty: penalty, ..Goal::default() };
+            let objective = SubsetObjective::new(&goal, whole, n_features as usize);
             let per_feature = rational(penalty) * units(whole);
             let allowed = rational(delta) * units(whole);
             let exact = |(errors, features): (u64, u64)| {
@@ -299,8 +263,8 @@ mod tests {
         fn values_are_shown_as_they_are(
             penalty in floats(), total in 1u64..1 << 50, errors in 0u64..1 << 50, features in 0u64..50
         ) {
-            let whole = Whole { total, factor: 1, divisor: 1, two: 0 };
-            let objective = Objective::of(&Goal { feature_penalty: penalty, ..Goal::default() }, whole, 50);
+            let whole = ErrorUnits { total, factor: 1, divisor: 1, exponent: 0 };
+            let objective = SubsetObjective::new(&Goal { feature_penalty: penalty, ..Goal::default() }, whole, 50);
             let shown = objective.fraction(objective.value(errors, features as usize));
             let expected = errors as f64 / total as f64 + features as f64 * penalty;
             // From the size on where a feature is worth more than all errors, errors may be taken for others.

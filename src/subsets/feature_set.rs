@@ -1,8 +1,8 @@
-//! Sets of features: bits, in a number of words that is known where features are few.
+//! Sets of features as words of bits. Where features are few, the number of words is known to the compiler.
 
 /// A set of features. All sets of one search have the same number of words.
-pub(super) trait Set: Clone + PartialEq + AsRef<[u64]> + AsMut<[u64]> + 'static {
-    /// The empty set, with room for `n` features.
+pub(super) trait FeatureSet: Clone + PartialEq + AsRef<[u64]> + AsMut<[u64]> + 'static {
+    /// The empty set, for a table of `n` features.
     fn empty(n: usize) -> Self;
 
     #[inline]
@@ -38,17 +38,17 @@ pub(super) trait Set: Clone + PartialEq + AsRef<[u64]> + AsMut<[u64]> + 'static 
         rest
     }
     #[inline]
-    fn and(&self, other: &Self) -> Self {
+    fn intersection(&self, other: &Self) -> Self {
         let mut both = self.clone();
         both.as_mut().iter_mut().zip(other.as_ref()).for_each(|(a, b)| *a &= b);
         both
     }
     #[inline]
-    fn is_in(&self, other: &Self) -> bool {
+    fn is_subset(&self, other: &Self) -> bool {
         self.as_ref().iter().zip(other.as_ref()).all(|(a, b)| a & !b == 0)
     }
     #[inline]
-    fn is_apart_from(&self, other: &Self) -> bool {
+    fn is_disjoint(&self, other: &Self) -> bool {
         self.as_ref().iter().zip(other.as_ref()).all(|(a, b)| a & b == 0)
     }
     #[inline]
@@ -66,9 +66,13 @@ pub(super) trait Set: Clone + PartialEq + AsRef<[u64]> + AsMut<[u64]> + 'static 
     }
     /// The features, ascending.
     fn list(&self) -> Vec<usize> {
-        crate::bits::ones(self.as_ref()).collect()
+        self.iter().collect()
     }
-    /// The set of these features.
+    /// Iterates over the features, ascending.
+    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
+        crate::bits::ones(self.as_ref())
+    }
+    /// The set of these features, for a table of `n`.
     fn of(n: usize, features: &[usize]) -> Self {
         let mut set = Self::empty(n);
         features.iter().for_each(|&feature| set.insert(feature));
@@ -76,26 +80,26 @@ pub(super) trait Set: Clone + PartialEq + AsRef<[u64]> + AsMut<[u64]> + 'static 
     }
 }
 
-impl<const WORDS: usize> Set for [u64; WORDS] {
+impl<const WORDS: usize> FeatureSet for [u64; WORDS] {
     fn empty(_: usize) -> Self {
         [0; WORDS]
     }
 }
 
-impl Set for Box<[u64]> {
+impl FeatureSet for Box<[u64]> {
     fn empty(n: usize) -> Self {
         vec![0; crate::bits::words(n)].into()
     }
 }
 
-/// Work that is done with sets of one size.
-pub(super) trait WithSets {
-    type Outcome;
-    fn run<S: Set + Send + Sync>(self) -> Self::Outcome;
+/// A search that is compiled for each width of feature sets.
+pub(super) trait WithFeatureSet {
+    type Output;
+    fn run<S: FeatureSet + Send + Sync>(self) -> Self::Output;
 }
 
-/// Chooses the size for `n` features.
-pub(super) fn with_sets<W: WithSets>(n: usize, work: W) -> W::Outcome {
+/// Runs a search with the narrowest sets that hold `n` features.
+pub(super) fn with_feature_set<W: WithFeatureSet>(n: usize, work: W) -> W::Output {
     match n {
         0..=64 => work.run::<[u64; 1]>(),
         65..=128 => work.run::<[u64; 2]>(),
