@@ -24,7 +24,7 @@ use super::{Board, Checked, Goal, Order, Outcome, Stats};
 use crate::budget::{Budget, Reserved, Status, Stop};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 
 /// Finds a subset whose error, with the penalty of the features its tree uses, is within delta of the least of all
 /// subsets, and proves it. `search` is needed for [`Estimator::Search`](super::Estimator::Search) and not looked at else;
@@ -109,7 +109,7 @@ impl WithSets for Accept<'_> {
 struct Shown<S> {
     incumbent: Incumbent<S>,
     error: u64,
-    nodes: Vec<Grown>,
+    nodes: Vec<GrownNode>,
 }
 
 /// What a worker came to.

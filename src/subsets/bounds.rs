@@ -192,7 +192,7 @@ impl<S: Set> Forest<'_, S> {
             let Some(place) = self.best(set, &required.union(&optional))? else {
                 return Ok(least.min(set.leaf_error));
             };
-            let column = set.ranking.borrow().found(place).0 as usize;
+            let column = set.ranking.borrow().split(place).0 as usize;
             let is_required = required.has(column);
             if !is_required && depth == 0 {
                 return Ok(least.min(at_open_node(set, inside, &mut self.ticker)?));

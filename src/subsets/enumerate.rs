@@ -20,7 +20,7 @@ use super::{Board, Checked, Counts, DistinctTree, Order};
 use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 use crate::threads::lock;
 
 /// Calls `visit` with every distinct tree over the subsets, once, on the calling thread, until it says no.
@@ -164,7 +164,7 @@ impl Enumeration<'_> {
             Ok(reserved) => reserved.keep(),
             Err(_) => return 0,
         }
-        let of_node = size_of::<Grown>() + 8 * self.ground.table.n_classes;
+        let of_node = size_of::<GrownNode>() + 8 * self.ground.table.n_classes;
         (bytes / trees) as usize / of_node
     }
 

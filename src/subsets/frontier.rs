@@ -8,7 +8,7 @@ use super::Order;
 use super::features::Set;
 use super::trees::Subtree;
 use crate::budget::{Stop, Ticker};
-use crate::greedy::table::Table;
+use crate::greedy::engine::GrowthData;
 
 /// Room for the work, kept between trees.
 pub(super) struct Ranker<S> {
@@ -44,7 +44,7 @@ impl<S: Set> Ranker<S> {
         &mut self,
         tree: &Rc<Subtree<S>>,
         candidates: &S,
-        table: &Table,
+        table: &GrowthData,
         ticker: &mut Ticker,
     ) -> Result<SmallVec<[u32; 16]>, Stop> {
         let mut order: SmallVec<[u32; 16]> = SmallVec::new();
@@ -131,7 +131,7 @@ impl<S: Set> Ranker<S> {
         }
     }
 
-    fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &Table) {
+    fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &GrowthData) {
         if tree.used.is_apart_from(candidates) {
             return;
         }

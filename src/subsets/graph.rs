@@ -13,9 +13,7 @@ use smallvec::SmallVec;
 use super::held_out::Ways;
 use super::trees::Subtree;
 use super::weight::Weight;
-use crate::greedy::cases::{CaseSet, Masses};
-use crate::greedy::ranking::Ranking;
-use crate::greedy::split::Cut;
+use crate::greedy::engine::{CaseSet, CodedTest, MassByClass, SplitCache};
 
 /// Held-out cases, without an allocation for a few.
 pub(super) type Judged = SmallVec<[u32; 4]>;
@@ -25,7 +23,7 @@ pub(super) struct CaseNode<S> {
     /// The building cases; none where nothing more is asked of them.
     pub cases: CaseSet,
     /// Their class masses.
-    pub masses: Masses,
+    pub masses: MassByClass,
     /// How many they are: counts times fractions.
     pub count: u64,
     /// How many rows they are, whole or in part.
@@ -41,7 +39,7 @@ pub(super) struct CaseNode<S> {
     pub leaf_error: u64,
     /// Class shares, where held-out cases are spread. Behind a thin pointer, since few case sets have them.
     pub shares: OnceCell<Box<Box<[f64]>>>,
-    pub ranking: RefCell<Ranking>,
+    pub ranking: RefCell<SplitCache>,
     /// Where the splits that trees asked for lead.
     pub splits: RefCell<SmallVec<[Rc<Split<S>>; 1]>>,
     /// Trees that were built on these cases of late.
@@ -57,7 +55,7 @@ const _: () = assert!(size_of::<CaseNode<[u64; 1]>>() <= 368);
 /// A split of a case set, and the case sets that it leads to.
 pub(super) struct Split<S> {
     pub column: u32,
-    pub cut: Cut,
+    pub cut: CodedTest,
     pub is_ordered: bool,
     /// Whether building cases came whose missing value counts as one.
     pub own: bool,
@@ -155,7 +153,7 @@ impl<S> Split<S> {
     /// About how many bytes it takes, the case sets it leads to not counted.
     pub fn bytes(&self) -> usize {
         let codes = match &self.cut {
-            Cut::Each(codes) | Cut::In(codes) => 4 * codes.len(),
+            CodedTest::Each(codes) | CodedTest::In(codes) => 4 * codes.len(),
             _ => 0,
         };
         size_of::<Self>() + 64 + 24 * self.children.len() + 4 * (self.spread.len() + self.by_mass.len()) + codes

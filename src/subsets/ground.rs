@@ -17,11 +17,8 @@ use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{Costs, Criterion};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::greedy::cases::CaseSet;
-use crate::greedy::finish::{finish, single_leaf};
-use crate::greedy::growth::{Grown, Growth};
-use crate::greedy::table::{Table, Weights};
-use crate::greedy::{self, rules};
+use crate::greedy;
+use crate::greedy::engine::{self, CaseSet, GrownNode, Growth, GrowthData, single_leaf, to_tree};
 use crate::threads;
 use crate::tree::{Leaf, Node, Tree};
 
@@ -39,7 +36,7 @@ pub(super) enum Judge {
 /// What all workers of a search share.
 pub(super) struct Ground {
     pub data: Dataset,
-    pub table: Arc<Table>,
+    pub table: Arc<GrowthData>,
     pub params: greedy::Params,
     pub costs: Costs,
     pub judge: Judge,
@@ -85,21 +82,21 @@ impl Ground {
         error: Option<Estimator>,
         budget: &Budget,
     ) -> Result<std::result::Result<Self, Stop>> {
-        rules::check_target(data).map_err(|error| match error {
+        engine::check_target(data).map_err(|error| match error {
             Error::WrongTarget { needs, got, .. } => Error::WrongTarget { search: "a search over subsets", needs, got },
             error => error,
         })?;
         let params = checked.params().greedy.clone();
-        let costs = rules::costs(data, &params)?;
+        let costs = engine::checked_costs(data, &params)?;
         let (required, optional) = features(data, checked)?;
         let judged = judged(data, search, error)?;
         let threads = checked.greedy.threads_on(data);
-        let code = |threads| Table::new(data, &params, budget, threads > 1);
+        let code = |threads| GrowthData::new(data, &params, budget, threads > 1);
         let table = match threads::with_pool(threads, code)? {
             Ok(table) => Arc::new(table),
             Err(stop) => return Ok(Err(stop)),
         };
-        table.plan_grid(budget);
+        table.reserve_byte_codes(budget);
         let judge = match (error, judged) {
             (Some(Estimator::Pessimistic), _) => Judge::Pessimistic(Scale::of(table.units.value(table.total))),
             (_, Some(judged)) => {
@@ -141,7 +138,7 @@ impl Ground {
     /// The tree of one leaf and its error as a fraction, where there was no time for more.
     pub fn leaf(data: &Dataset, search: Option<&Dataset>, checked: &Checked, error: Estimator) -> Result<(Tree, f64)> {
         let params = &checked.params().greedy;
-        let costs = rules::costs(data, params)?;
+        let costs = engine::checked_costs(data, params)?;
         let tree = single_leaf(data, params, &costs)?;
         let error = match judged(data, search, Some(error))? {
             Some(judged) => {
@@ -178,7 +175,7 @@ impl Ground {
         };
         // The root, cases on their way down a split, and room for the columns of a set.
         let of_cases = 24 * rows + judged + threads as u64 * PER_CASE * rows;
-        of_cases + 64 * classes + features * (64 + features / 8) + rules::bytes(&self.table, &self.params)
+        of_cases + 64 * classes + features * (64 + features / 8) + engine::impurity_bytes(&self.table, &self.params)
     }
 
     /// How many workers, of so many at most, have room, where each takes `more` beside what all take.
@@ -189,7 +186,7 @@ impl Ground {
 
     /// Whether gains at a set are kept as they are, with the class masses of their branches.
     pub fn keeps_masses(&self, set: &CaseSet) -> bool {
-        let is_unit = matches!(self.table.weights, Weights::Unit) && !set.has_fractions();
+        let is_unit = self.table.has_unit_weights() && !set.has_fractions();
         !is_unit && self.params.criterion == Criterion::InformationGain
     }
 
@@ -203,8 +200,8 @@ impl Ground {
     }
 
     /// The nodes of a tree that was grown, as users see it.
-    pub fn finish(&self, grown: &[Grown]) -> Tree {
-        finish(&self.data, &self.table, &self.params, &self.costs, grown).expect("grown nodes make a tree")
+    pub fn finish(&self, grown: &[GrownNode]) -> Tree {
+        to_tree(&self.data, &self.table, &self.params, &self.costs, grown).expect("grown nodes make a tree")
     }
 
     /// The features that a tree uses and those that are required, ascending.
@@ -219,7 +216,7 @@ impl Ground {
     /// DT(features), grown on its own.
     pub fn grow(&self, features: &[usize], budget: &Budget) -> std::result::Result<Tree, Stop> {
         let growth = Growth::new(&self.table, &self.params, budget, 1).over(features.to_vec());
-        match rules::with_rules(&self.table, &self.params, &self.costs, growth) {
+        match engine::dispatch(&self.table, &self.params, &self.costs, growth) {
             (_, Some(stop)) => Err(stop),
             (grown, None) => Ok(self.finish(&grown)),
         }
@@ -360,7 +357,7 @@ impl DistinctTree {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let of_node = |node: &Grown| 100 + node.masses.held();
+        let of_node = |node: &GrownNode| 100 + node.masses.held();
         let nodes: u64 = self.grown.as_ref().map_or(0, |grown| grown.iter().map(of_node).sum());
         (size_of::<Self>() + 32 + 8 * self.features.capacity()) as u64 + nodes
     }

@@ -14,8 +14,7 @@ use crate::criterion::Costs;
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Target, Value};
 use crate::error::{Error, Result, list_names};
-use crate::greedy::split::Cut;
-use crate::greedy::table::{Coded, NONE, Table};
+use crate::greedy::engine::{CodedTest, GrowthData, TrainingColumn, have_equal_costs};
 use crate::greedy::{self, Missing};
 use crate::lines::Lines;
 use crate::names::quoted;
@@ -23,8 +22,8 @@ use crate::objective::Units;
 use crate::tree::{Threshold, Unseen};
 
 /// The code of a level that no tree knows.
-const UNSEEN: u32 = NONE - 1;
-/// Codes below it fit into a byte, beside the last digits of [`UNSEEN`] and [`NONE`].
+const UNSEEN: u32 = MISSING - 1;
+/// Codes below it fit into a byte, beside the last digits of [`UNSEEN`] and [`MISSING`].
 const NARROW: u32 = UNSEEN & 0xff;
 /// Errors of all cases together stay below this many units.
 const MOST_UNITS: u64 = 1 << 62;
@@ -50,7 +49,7 @@ pub(crate) struct HeldOut {
 
 /// One column.
 struct Held {
-    /// Per case: the rank of its value among `values`, or its level; [`NONE`] or [`UNSEEN`].
+    /// Per case: the rank of its value among `values`, or its level; [`MISSING`] or [`UNSEEN`].
     codes: Vec<u32>,
     /// Its place among the columns of few codes.
     narrow: Option<usize>,
@@ -104,7 +103,7 @@ impl HeldOut {
         let masses: Vec<u64> = rows.iter().map(|&row| units.mass(data, row)).collect();
         let total = masses.iter().sum::<u64>();
         let spreads = params.missing == Missing::Fractional;
-        let uneven = params.costs.as_ref().filter(|costs| spreads && !greedy::finish::are_equal(costs));
+        let uneven = params.costs.as_ref().filter(|costs| spreads && !have_equal_costs(costs));
         Ok(Ok(HeldOut {
             n_cases: rows.len(),
             total,
@@ -139,7 +138,7 @@ impl HeldOut {
     pub fn code(
         mut self,
         data: &Dataset,
-        table: &Table,
+        table: &GrowthData,
         unseen: Unseen,
         ticker: &mut Ticker,
     ) -> Result<std::result::Result<Self, Stop>> {
@@ -236,11 +235,18 @@ impl HeldOut {
     }
 
     /// What a split does with the values of its column.
-    pub fn ways(&self, coded: &Coded, split: (u32, &Cut), masses: &[f64], own_came: bool, fractional: bool) -> Ways {
+    pub fn ways(
+        &self,
+        coded: &TrainingColumn,
+        split: (u32, &CodedTest),
+        masses: &[f64],
+        own_came: bool,
+        fractional: bool,
+    ) -> Ways {
         let (column, cut) = split;
         let held = &self.columns[column as usize];
         let (bounds, threshold) = match cut {
-            Cut::AtMost { below, above } => {
+            CodedTest::AtMost { below, above } => {
                 let up_to = held.up_to(coded);
                 let bounds = [up_to[*below as usize][1], up_to[*above as usize][0]];
                 let is_asked = bounds[0] < bounds[1] || coded.imputed.is_some();
@@ -256,14 +262,14 @@ impl HeldOut {
         let own = coded.own.filter(|_| own_came);
         let missing = match (cut, own, coded.imputed) {
             _ if fractional => Way::Spread,
-            (Cut::Is(code), ..) if Some(*code) == coded.own => Way::Branch(0), // it asks for missing values
-            (Cut::Each(_) | Cut::In(_), Some(own), _) => nominal(cut, own),
+            (CodedTest::Is(code), ..) if Some(*code) == coded.own => Way::Branch(0), // it asks for missing values
+            (CodedTest::Each(_) | CodedTest::In(_), Some(own), _) => nominal(cut, own),
             (_, Some(_), _) => Way::Branch(1),
             (_, None, Some(Value::Level(level))) if !coded.ordered => nominal(cut, level),
             (_, None, Some(value)) => Way::Branch(usize::from(!passes(value))),
             (_, None, None) => heaviest,
         };
-        let asks_missing = matches!(cut, Cut::Is(code) if Some(*code) == coded.own);
+        let asks_missing = matches!(cut, CodedTest::Is(code) if Some(*code) == coded.own);
         Ways { bounds, threshold, missing, unseen: if asks_missing { Way::Branch(1) } else { heaviest } }
     }
 
@@ -280,9 +286,9 @@ impl HeldOut {
             None => held.codes[case as usize],
         };
         match (code, &split.cut) {
-            (NONE, _) => ways.missing,
+            (MISSING, _) => ways.missing,
             (UNSEEN, _) => ways.unseen,
-            (_, Cut::AtMost { .. }) => {
+            (_, CodedTest::AtMost { .. }) => {
                 let [below, above] = ways.bounds;
                 Way::Branch(match ways.threshold {
                     Some(threshold) if code >= below && code < above => {
@@ -292,7 +298,7 @@ impl HeldOut {
                 })
             }
             (_, cut) if split.is_ordered => {
-                debug_assert!(matches!(cut, Cut::Is(_)));
+                debug_assert!(matches!(cut, CodedTest::Is(_)));
                 Way::Branch(1)
             }
             (_, cut) => nominal(cut, code),
@@ -354,14 +360,14 @@ fn units(data: &Dataset, costs: &Costs) -> Result<Units> {
 
 /// The branch of a level.
 #[inline]
-fn nominal(cut: &Cut, code: u32) -> Way {
+fn nominal(cut: &CodedTest, code: u32) -> Way {
     match cut {
-        Cut::Is(same) => Way::Branch(usize::from(code != *same)),
-        Cut::In(codes) => Way::Branch(usize::from(codes.binary_search(&code).is_err())),
+        CodedTest::Is(same) => Way::Branch(usize::from(code != *same)),
+        CodedTest::In(codes) => Way::Branch(usize::from(codes.binary_search(&code).is_err())),
         // Most often all levels come, or all up to this one.
-        Cut::Each(codes) if codes.get(code as usize) == Some(&code) => Way::Branch(code as usize),
-        Cut::Each(codes) => codes.binary_search(&code).map_or(Way::Empty, Way::Branch),
-        Cut::AtMost { .. } => unreachable!("levels without an order have no threshold"),
+        CodedTest::Each(codes) if codes.get(code as usize) == Some(&code) => Way::Branch(code as usize),
+        CodedTest::Each(codes) => codes.binary_search(&code).map_or(Way::Empty, Way::Branch),
+        CodedTest::AtMost { .. } => unreachable!("levels without an order have no threshold"),
     }
 }
 
@@ -385,7 +391,7 @@ impl Held {
                             known: list_names(levels),
                         });
                     }
-                    _ => NONE,
+                    _ => MISSING,
                 });
             }
             let ordered = matches!(feature.kind, Kind::Ordinal(_));
@@ -394,7 +400,7 @@ impl Held {
         }
         let mut order: Vec<usize> = (0..values.len()).filter(|&case| values[case] != Value::Missing).collect();
         order.sort_unstable_by(|&a, &b| compare(values[a], values[b]));
-        let mut codes = vec![NONE; values.len()];
+        let mut codes = vec![MISSING; values.len()];
         let mut ranked: Vec<Value> = Vec::new();
         for case in order {
             if ranked.last().is_none_or(|&last| compare(last, values[case]).is_lt()) {
@@ -410,7 +416,7 @@ impl Held {
         self.codes.iter().all(|&code| !(NARROW..UNSEEN).contains(&code))
     }
 
-    fn up_to(&self, coded: &Coded) -> &[[u32; 2]] {
+    fn up_to(&self, coded: &TrainingColumn) -> &[[u32; 2]] {
         self.up_to.get_or_init(|| {
             let mut n = 0;
             let up_to = |code: u32| {
@@ -485,5 +491,3 @@ fn check_schema(building: &Dataset, data: &Dataset) -> Result<()> {
         false => Err(Error::InvalidParameter { name: "search", expected: expected(), got: "other classes".into() }),
     }
 }
-
-const _: () = assert!(MISSING == NONE);

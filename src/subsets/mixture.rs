@@ -5,8 +5,7 @@ use smallvec::SmallVec;
 use super::graph::CaseNode;
 use super::held_out::{HeldOut, Way};
 use super::trees::Subtree;
-use crate::greedy::finish::mass_value;
-use crate::greedy::table::Table;
+use crate::greedy::engine::{GrowthData, mass_value};
 
 /// Sums of shares that differ by more are not equal, in whatever order they are added up.
 const MARGIN: f64 = 1e-9;
@@ -26,7 +25,7 @@ impl Mixture {
     /// not `let_through`.
     pub fn label_of<S>(
         &mut self,
-        on: (&Table, &HeldOut),
+        on: (&GrowthData, &HeldOut),
         tree: &Subtree<S>,
         case: u32,
         let_through: impl Fn(&Subtree<S>) -> bool,
@@ -48,7 +47,7 @@ impl Mixture {
     /// if it always can).
     fn walk<S, const HEAVIEST: bool>(
         &mut self,
-        (table, held_out): (&Table, &HeldOut),
+        (table, held_out): (&GrowthData, &HeldOut),
         tree: &Subtree<S>,
         case: u32,
         let_through: &impl Fn(&Subtree<S>) -> bool,
@@ -101,7 +100,7 @@ impl Mixture {
     }
 
     /// Adds the class shares of a leaf, times a share.
-    fn add<S>(&mut self, table: &Table, set: &CaseNode<S>, share: f64) {
+    fn add<S>(&mut self, table: &GrowthData, set: &CaseNode<S>, share: f64) {
         let masses = || set.masses.iter().map(|&mass| mass_value(table, mass, set.whole));
         let total = || masses().sum::<f64>();
         if table.n_classes > KEPT_CLASSES {

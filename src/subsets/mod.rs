@@ -52,7 +52,7 @@ use crate::budget::{Budget, Status, Stop};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
 use crate::greedy;
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 use crate::threads::lock;
 use crate::tree::Tree;
 pub use acceptable::acceptable;
@@ -186,7 +186,7 @@ pub struct DistinctTree {
     /// The features it uses, ascending.
     pub features: Vec<usize>,
     /// Its nodes, unless they are many.
-    grown: Option<Vec<Grown>>,
+    grown: Option<Vec<GrownNode>>,
     ground: Arc<Ground>,
 }
 

@@ -12,11 +12,7 @@ use super::trees::{Forest, Subtree};
 use super::weight::Weight;
 use crate::budget::Stop;
 use crate::greedy::Missing;
-use crate::greedy::cases::Part;
-use crate::greedy::finish::mass_value;
-use crate::greedy::ranking::Ranking;
-use crate::greedy::split::Cut;
-use crate::greedy::table::NONE;
+use crate::greedy::engine::{BranchCases, CasesToSplit, CodedTest, MISSING, SplitCache, mass_value};
 
 /// Bytes that are charged without being looked at closely.
 const SMALL: usize = 1 << 16;
@@ -31,8 +27,8 @@ impl<S: Set> Forest<'_, S> {
         self.charge(self.ranking_bytes(set, features))?;
         let mut ranking = set.ranking.borrow_mut();
         let bytes = ranking.bytes();
-        let sides = (&set.cases, &set.masses[..], set.count);
-        let outcome = self.ranks.rank(&mut ranking, sides, features.as_ref(), &mut self.ticker);
+        let cases = CasesToSplit { cases: &set.cases, masses: &set.masses, count: set.count };
+        let outcome = self.ranks.evaluate(&mut ranking, &cases, features.as_ref(), &mut self.ticker);
         set.weight.resize(bytes, ranking.bytes());
         outcome?;
         Ok(ranking.best(features.as_ref()).expect("it is known now"))
@@ -62,7 +58,7 @@ impl<S: Set> Forest<'_, S> {
             false if each < SMALL => each,
             false => {
                 let codes = table.columns[column].codes();
-                let is_missing = |case: &&u32| codes[**case as usize] == NONE;
+                let is_missing = |case: &&u32| codes[**case as usize] == MISSING;
                 8 * n_branches * set.cases.cases().iter().filter(is_missing).count()
             }
         };
@@ -74,11 +70,11 @@ impl<S: Set> Forest<'_, S> {
         self.make_room();
         let (column, cut) = {
             let ranking = set.ranking.borrow();
-            let (column, found) = ranking.found(place);
+            let (column, best) = ranking.split(place);
             if let Some(split) = set.split_by(column) {
                 return Ok(split);
             }
-            (column, found.cut.clone())
+            (column, best.test.clone())
         };
         let ground = self.ground;
         let table = &ground.table;
@@ -86,9 +82,9 @@ impl<S: Set> Forest<'_, S> {
         let depth = u64::from(set.depth) + 1;
         self.go_down(depth)?;
         self.charge(self.split_bytes(set, column as usize, cut.n_branches()))?;
-        let wanted = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
-        let parts = self.splitter.split(&set.cases, table, (column as usize, &cut), &mut self.ticker, wanted)?;
-        let own = coded.has_own(&set.cases);
+        let wanted = |part: &BranchCases| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
+        let parts = self.splitter.partition(&set.cases, table, column as usize, &cut, &mut self.ticker, wanted)?;
+        let own = coded.has_own(set.cases.cases());
         let masses = parts.iter().map(|part| mass_value(table, part.masses.iter().sum(), part.whole)).collect();
         let mut deal = std::mem::take(&mut self.deal);
         let mut split = Split {
@@ -114,14 +110,14 @@ impl<S: Set> Forest<'_, S> {
                 split.by_mass.sort_by(|&a, &b| split.masses[a as usize].total_cmp(&split.masses[b as usize]));
             }
         }
-        let fixed = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
+        let fixed = (!coded.ordered && matches!(split.cut, CodedTest::Each(_))).then_some(column);
         let children = parts.into_iter().enumerate().map(|(branch, part)| {
             let judged = if split.ways.is_some() { deal.of(branch) } else { &[] };
             // Only what may be split was wanted.
             if part.set.cases().is_empty() {
                 return Child::Leaf(self.leaf(part, judged, depth));
             }
-            let ranking = Ranking::part_of(&set.ranking.borrow(), fixed);
+            let ranking = SplitCache::part_of(&set.ranking.borrow(), fixed);
             Child::Set(self.case_node(part, judged.into(), depth, ranking))
         });
         let children = children.collect();
@@ -134,7 +130,7 @@ impl<S: Set> Forest<'_, S> {
 
     /// A leaf of cases that no column can split. Where nobody sees their masses, those of one class and error are one: by
     /// class, not by label, since cases that are spread mix the shares of classes.
-    fn leaf(&mut self, part: Part, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
+    fn leaf(&mut self, part: BranchCases, judged: &[u32], depth: u64) -> Rc<Subtree<S>> {
         let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
         let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
         let (label, error) = self.leaf_error(&part, judged);
@@ -142,7 +138,7 @@ impl<S: Set> Forest<'_, S> {
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
-        let set = Rc::new(self.new_node(part, Judged::new(), (label, error), depth, Ranking::none()));
+        let set = Rc::new(self.new_node(part, Judged::new(), (label, error), depth, SplitCache::none()));
         let leaf = Rc::new(Subtree::leaf(&set, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
@@ -151,7 +147,13 @@ impl<S: Set> Forest<'_, S> {
     }
 
     /// A case set that columns may split.
-    pub(super) fn case_node(&mut self, part: Part, judged: Judged, depth: u64, ranking: Ranking) -> Rc<CaseNode<S>> {
+    pub(super) fn case_node(
+        &mut self,
+        part: BranchCases,
+        judged: Judged,
+        depth: u64,
+        ranking: SplitCache,
+    ) -> Rc<CaseNode<S>> {
         let leaf = self.leaf_error(&part, &judged);
         let node = Rc::new(self.new_node(part, judged, leaf, depth, ranking));
         self.case_sets += 1;
@@ -160,11 +162,11 @@ impl<S: Set> Forest<'_, S> {
 
     pub(super) fn new_node(
         &self,
-        part: Part,
+        part: BranchCases,
         judged: Judged,
         (label, leaf_error): (u32, u64),
         depth: u64,
-        ranking: Ranking,
+        ranking: SplitCache,
     ) -> CaseNode<S> {
         let node = CaseNode {
             cases: part.set,
@@ -187,7 +189,7 @@ impl<S: Set> Forest<'_, S> {
     }
 
     /// The class of a leaf, and its error on the cases that come there whole, or an estimate from its own.
-    pub(super) fn leaf_error(&self, part: &Part, judged: &[u32]) -> (u32, u64) {
+    pub(super) fn leaf_error(&self, part: &BranchCases, judged: &[u32]) -> (u32, u64) {
         let label = self.ground.costs.leaf(&part.masses).1;
         let error = match &self.ground.judge {
             Judge::None => 0,

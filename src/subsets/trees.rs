@@ -19,11 +19,9 @@ use super::mixture::Mixture;
 use super::stack::Stack;
 use super::weight::Account;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
-use crate::greedy::cases::{Part, Splitter};
-use crate::greedy::growth::{Grown, GrownSplit};
-use crate::greedy::ranking::Ranking;
-use crate::greedy::ranks::{NewRanks, Ranks};
-use crate::greedy::rules;
+use crate::greedy::engine::{
+    self, BranchCases, GrownNode, GrownSplit, NewEvaluator, Partitioner, SplitCache, SplitEvaluator,
+};
 
 /// A tree on the cases of a set.
 pub(super) struct Subtree<S> {
@@ -96,8 +94,8 @@ impl<S: Set> Allowance<'_, S> {
 /// A worker's case graph, and the trees on it.
 pub(super) struct Forest<'g, S: Set> {
     pub(super) ground: &'g Ground,
-    pub(super) ranks: Box<dyn Ranks>,
-    pub(super) splitter: Splitter,
+    pub(super) ranks: Box<dyn SplitEvaluator>,
+    pub(super) splitter: Partitioner,
     pub(super) deal: Deal,
     pub ticker: Ticker<'g>,
     pub(super) root: Option<Rc<CaseNode<S>>>,
@@ -133,11 +131,11 @@ impl<'g, S: Set> Forest<'g, S> {
         let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
         let fixed = budget.reserve(ground.worker_bytes(threads))?;
         budget.check()?;
-        let ranks = NewRanks { table: table.clone(), pool };
+        let ranks = NewEvaluator { table: table.clone(), pool };
         let mut forest = Forest {
             ground,
-            ranks: rules::with_rules(&table, &ground.params, &ground.costs, ranks),
-            splitter: Splitter::default(),
+            ranks: engine::dispatch(&table, &ground.params, &ground.costs, ranks),
+            splitter: Partitioner::default(),
             deal: Deal::default(),
             ticker: Ticker::new(budget),
             root: None,
@@ -158,15 +156,15 @@ impl<'g, S: Set> Forest<'g, S> {
             Judge::HeldOut(held_out) => (0..held_out.n_cases as u32).collect(),
             _ => Judged::new(),
         };
-        let root = Part::all(&table);
+        let root = BranchCases::all(&table);
         let is_leaf = forest.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
         forest.root = Some(match is_leaf {
             // No column can split it, so none is looked at.
             true => {
                 let leaf = forest.leaf_error(&root, &judged);
-                Rc::new(forest.new_node(root, judged, leaf, 0, Ranking::none()))
+                Rc::new(forest.new_node(root, judged, leaf, 0, SplitCache::none()))
             }
-            false => forest.case_node(root, judged, 0, Ranking::empty(table.columns.len())),
+            false => forest.case_node(root, judged, 0, SplitCache::empty(table.columns.len())),
         });
         Ok(forest)
     }
@@ -377,15 +375,15 @@ impl<'g, S: Set> Forest<'g, S> {
 
     /// The nodes of a tree as growth would give them, but for the order of their numbers. Complexity: O(nodes x classes),
     /// and O(cases x depth) where leaves are shared.
-    pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let of_set = |set: &CaseNode<S>| Grown {
+    pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<GrownNode> {
+        let of_set = |set: &CaseNode<S>| GrownNode {
             masses: set.masses.to_vec().into(),
             whole: set.whole,
             rows: set.rows,
             split: None,
         };
         let mut grown = vec![of_set(&tree.set)];
-        let mut splitter = Splitter::default();
+        let mut splitter = Partitioner::default();
         let mut pending = vec![(0, tree)];
         while let Some((id, tree)) = pending.pop() {
             let Some(split) = &tree.split else { continue };
@@ -395,11 +393,10 @@ impl<'g, S: Set> Forest<'g, S> {
                 false => {
                     // A tree that was built is shown, whatever the limits of its search.
                     let (unlimited, column) = (Budget::unlimited(), split.column as usize);
-                    let ticker = &mut Ticker::new(&unlimited);
-                    let cut = (column, &split.cut);
-                    let parts = splitter.split(&tree.set.cases, &self.ground.table, cut, ticker, |_| false);
+                    let (table, ticker) = (&self.ground.table, &mut Ticker::new(&unlimited));
+                    let parts = splitter.partition(&tree.set.cases, table, column, &split.cut, ticker, |_| false);
                     let parts = parts.expect("without a limit").into_iter();
-                    grown.extend(parts.map(|part| Grown {
+                    grown.extend(parts.map(|part| GrownNode {
                         masses: part.masses.into_vec().into(),
                         whole: part.whole,
                         rows: part.rows as u32,
@@ -408,8 +405,8 @@ impl<'g, S: Set> Forest<'g, S> {
                 }
             }
             pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
-            let (column, cut, own) = (split.column, split.cut.clone(), split.own);
-            grown[id].split = Some(GrownSplit { column, cut, first: first as u32, own });
+            let (column, test, own) = (split.column, split.cut.clone(), split.own);
+            grown[id].split = Some(GrownSplit { column, test, first: first as u32, own });
         }
         grown
     }
