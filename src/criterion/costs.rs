@@ -1,36 +1,35 @@
-//! Costs of errors, and the cost of a leaf as an impurity.
+//! Costs of errors as integers.
 
-use super::{Exact, Fraction, Impurity, Side};
 use crate::error::{Error, Result};
 use crate::scale::{Scale, common_divisor};
 
-/// Costs of errors as integers: `costs[i][j]` of taking class i for class j.
+/// Costs of errors as integers: `matrix[i][j]` is the cost of predicting class j for a case of class i.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Costs {
     /// `None`: every error costs one.
-    costs: Option<Vec<Vec<u64>>>,
-    /// How many units are one.
+    matrix: Option<Vec<Vec<u64>>>,
+    /// Units in a cost of one.
     per_one: f64,
-    /// The same as a ratio of whole numbers, times a power of two.
+    /// The same number as a fraction of integers (numerator, denominator) times a power of two (exponent).
     ratio: (u64, u64, i32),
 }
 
 impl Costs {
-    /// Costs have at most this many units.
+    /// The greatest cost has at most this many units.
     const MOST: f64 = (1u64 << 40) as f64;
-    /// By what part of itself a cost may be rounded.
+    /// The greatest relative rounding error of a cost.
     const MOST_ERROR: f64 = 1.0 / (1u64 << 20) as f64;
 
     /// Every error costs one.
     pub fn errors() -> Self {
-        Costs { costs: None, per_one: 1.0, ratio: (1, 1, 0) }
+        Costs { matrix: None, per_one: 1.0, ratio: (1, 1, 0) }
     }
 
-    /// Finite costs, not negative, 0 on the diagonal, as multiples of a unit.
+    /// Expresses finite, non-negative costs with 0 on the diagonal as multiples of a unit.
     ///
     /// # Errors
-    /// If there is no unit under which they are below 2^40, and rounding to the finest such would change one by more than
-    /// 2^-20 of itself.
+    /// If no unit keeps all costs below 2^40 units exactly, and rounding to the finest such unit would change one of them by
+    /// more than 2^-20 of itself.
     pub fn new(costs: &[Vec<f64>]) -> Result<Self> {
         let positive = || costs.iter().flatten().copied().filter(|&cost| cost > 0.0);
         let most = positive().fold(0.0, f64::max);
@@ -50,159 +49,60 @@ impl Costs {
         };
         let in_units = |&cost: &f64| if cost > 0.0 { scale.whole(cost) } else { 0 };
         let mut costs: Vec<Vec<u64>> = costs.iter().map(|row| row.iter().map(in_units).collect()).collect();
-        // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
+        // Costs of 1000 and 5000 become 1 and 5: small numbers leave more digits for masses.
         let divisor = costs.iter().flatten().copied().fold(0, common_divisor).max(1);
         costs.iter_mut().flatten().for_each(|cost| *cost /= divisor);
         let scale = scale.divided(divisor);
         let (numerator, denominator) = scale.unit();
-        Ok(Costs { costs: Some(costs), per_one: denominator / numerator, ratio: scale.per_one() })
+        Ok(Costs { matrix: Some(costs), per_one: denominator / numerator, ratio: scale.per_one() })
     }
 
-    /// How many classes there are, if costs tell them apart.
+    /// `[i][j]`: the cost of predicting class j for a case of class i; `None` if every error costs one.
+    pub(super) fn matrix(&self) -> Option<&[Vec<u64>]> {
+        self.matrix.as_deref()
+    }
+
+    /// The number of classes; 0 if every error costs one.
     pub(super) fn n_classes(&self) -> usize {
-        self.costs.as_ref().map_or(0, Vec::len)
+        self.matrix.as_ref().map_or(0, Vec::len)
     }
 
-    /// Binary digits of the greatest cost in units.
+    /// Binary digits of the greatest cost, in units.
     pub(super) fn bits(&self) -> u32 {
-        64 - self.costs.iter().flatten().flatten().max().map_or(1, |&most| most).leading_zeros()
+        64 - self.matrix.iter().flatten().flatten().max().map_or(1, |&most| most).leading_zeros()
     }
 
-    /// What it costs to take one class for another, in units.
+    /// The cost of predicting one class for another, in units.
     #[inline]
-    pub fn of(&self, class: usize, taken_for: usize) -> u128 {
-        self.costs.as_ref().map_or(u128::from(class != taken_for), |costs| costs[class][taken_for].into())
+    pub fn of(&self, class: usize, predicted: usize) -> u128 {
+        self.matrix.as_ref().map_or(u128::from(class != predicted), |costs| costs[class][predicted].into())
     }
 
     /// The greatest cost, in units.
     pub fn greatest(&self) -> u128 {
-        self.costs.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
+        self.matrix.as_ref().map_or(1, |costs| costs.iter().flatten().copied().max().unwrap_or(0).into())
     }
 
-    /// How many units are one: a whole number over another, times a power of two.
+    /// Units in a cost of one: numerator, denominator, and the exponent of a power of two.
     pub fn ratio(&self) -> (u64, u64, i32) {
         self.ratio
     }
 
-    /// How many units are one.
+    /// Units in a cost of one.
     pub fn per_one(&self) -> f64 {
         self.per_one
     }
 
-    /// The class of least expected cost, and that cost times the mass; ties: the first.
+    /// The least expected cost of a leaf, times its mass, and the class with that cost; ties: the first class.
     pub fn leaf(&self, masses: &[u64]) -> (u128, u32) {
         let sum = |terms: &mut dyn Iterator<Item = u128>| terms.sum::<u128>();
         let by_class = || masses.iter().map(|&mass| u128::from(mass));
-        let total = if self.costs.is_none() { sum(&mut by_class()) } else { 0 };
-        let expected = |class: usize| match &self.costs {
+        let total = if self.matrix.is_none() { sum(&mut by_class()) } else { 0 };
+        let expected = |class: usize| match &self.matrix {
             None => total - u128::from(masses[class]),
             Some(costs) => sum(&mut by_class().zip(costs).map(|(mass, costs)| mass * u128::from(costs[class]))),
         };
         (0..masses.len()).map(expected).zip(0..).min().unwrap_or((0, 0))
-    }
-}
-
-/// The cost of the best leaf.
-#[derive(Debug)]
-pub(crate) struct LeafCost {
-    costs: Costs,
-    /// Binary digits to drop so that the cost of all cases stays below 2^62; none unless masses are huge.
-    drop: u32,
-}
-
-impl LeafCost {
-    /// For sets of at most this mass.
-    pub fn new(costs: Costs, most: u64) -> Self {
-        // Where every error costs one, costs are masses.
-        let bits = 64 - most.leading_zeros() + if costs.costs.is_some() { costs.bits() } else { 0 };
-        LeafCost { costs, drop: bits.saturating_sub(62) }
-    }
-}
-
-impl LeafCost {
-    fn in_range(&self, cost: u128) -> i64 {
-        (cost >> self.drop) as i64
-    }
-
-    /// What a split into these parts takes off the cost.
-    fn gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> i128 {
-        let cost = |masses: &[u64]| self.costs.leaf(masses).0 as i128;
-        cost(whole) - parts.map(cost).sum::<i128>()
-    }
-}
-
-impl Impurity for LeafCost {
-    #[inline(always)]
-    fn add(&self, side: &mut Side, class: usize, mass: u64) {
-        side.masses[class] += mass;
-        side.total += mass;
-        if let Some(costs) = &self.costs.costs {
-            side.expected.resize(side.masses.len(), 0);
-            side.expected
-                .iter_mut()
-                .zip(&costs[class])
-                .for_each(|(sum, &cost)| *sum += u128::from(mass) * u128::from(cost));
-        }
-    }
-
-    #[inline(always)]
-    fn remove(&self, side: &mut Side, class: usize, mass: u64) {
-        side.masses[class] -= mass;
-        side.total -= mass;
-        if let Some(costs) = &self.costs.costs {
-            side.expected
-                .iter_mut()
-                .zip(&costs[class])
-                .for_each(|(sum, &cost)| *sum -= u128::from(mass) * u128::from(cost));
-        }
-    }
-
-    fn purity(&self, side: &Side) -> i64 {
-        match &self.costs.costs {
-            None => side.masses.iter().max().map_or(0, |&most| most) as i64 - side.total as i64,
-            Some(_) => -self.in_range(side.expected.iter().min().map_or(0, |&least| least)),
-        }
-    }
-
-    #[inline]
-    fn pair(&self, first: u64, second: u64) -> i64 {
-        match &self.costs.costs {
-            None => -(first.min(second) as i64),
-            Some(_) => -self.in_range(self.costs.leaf(&[first, second]).0),
-        }
-    }
-
-    fn noise(&self, _: u64, branches: usize) -> i64 {
-        if self.drop == 0 { 0 } else { branches as i64 + 1 }
-    }
-
-    fn is_gain(&self, part: &Side, whole: &Side, gain: i64) -> bool {
-        if self.drop == 0 {
-            return gain > 0;
-        }
-        // Of two branches: the other one is what is left. Of several that is enough, and else the exact gain is asked.
-        let rest: Vec<u64> = whole.masses.iter().zip(&part.masses).map(|(all, part)| all - part).collect();
-        self.gain([&part.masses[..], &rest].into_iter(), &whole.masses) > 0
-    }
-
-    fn rounds(&self) -> bool {
-        self.drop > 0
-    }
-
-    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<Exact> {
-        Fraction::new(self.gain(parts, whole), 1).map(Exact::Fraction)
-    }
-
-    fn unit(&self) -> f64 {
-        self.costs.per_one / 2f64.powi(self.drop as i32)
-    }
-
-    fn digits(&self) -> i32 {
-        -(self.drop as i32)
-    }
-
-    fn perfect(&self, side: &Side) -> Option<i64> {
-        (self.drop == 0).then(|| -self.purity(side))
     }
 }
 
@@ -212,7 +112,7 @@ mod tests {
 
     fn units(costs: &[[f64; 2]; 2]) -> (Vec<Vec<u64>>, f64) {
         let costs = Costs::new(&costs.map(|row| row.to_vec())).expect("near each other");
-        (costs.costs.expect("a matrix"), costs.per_one)
+        (costs.matrix.expect("a matrix"), costs.per_one)
     }
 
     #[test]

@@ -1,5 +1,4 @@
-//! Differences of quotients of whole numbers of any size, for comparisons that nothing smaller can decide: few, so that
-//! they may take their time.
+//! Differences of fractions of integers of any size, for the few comparisons that 128 bits cannot decide.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -7,9 +6,9 @@ use std::collections::BTreeMap;
 use num_bigint::BigUint;
 use num_integer::Integer;
 
-/// The sum of some quotients: in lowest terms those of one denominator first, then in pairs, so that most products are of
-/// small numbers.
-fn added_up(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, BigUint) {
+/// The sum of fractions: first, in lowest terms, those of equal denominators, then pairs, so that most products are of small
+/// numbers.
+fn sum_of_fractions(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, BigUint) {
     let mut of_denominators: BTreeMap<BigUint, BigUint> = BTreeMap::new();
     for (numerator, denominator) in quotients {
         let common = numerator.gcd(&denominator);
@@ -26,7 +25,7 @@ fn added_up(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, Bi
     sums.pop().unwrap_or((BigUint::ZERO, BigUint::from(1u32)))
 }
 
-/// A difference of two quotients of whole numbers, the denominators positive.
+/// A difference of two fractions of integers with positive denominators.
 #[derive(Debug, Clone)]
 pub(super) struct Difference {
     plus: (BigUint, BigUint),
@@ -34,20 +33,20 @@ pub(super) struct Difference {
 }
 
 impl Difference {
-    /// The sum of some quotients less one, or the other way round.
+    /// The sum of some fractions less another fraction, or that one less the sum if `is_other_first`.
     pub fn new(sum: impl Iterator<Item = (BigUint, BigUint)>, other: (BigUint, BigUint), is_other_first: bool) -> Self {
-        let sum = added_up(sum);
+        let sum = sum_of_fractions(sum);
         let (plus, minus) = if is_other_first { (other, sum) } else { (sum, other) };
         Difference { plus, minus }
     }
 
-    /// Divided by two to a power.
+    /// The difference divided by 2^digits.
     pub fn over(self, digits: u32) -> Self {
         let over = |(a, b): (BigUint, BigUint)| (a, b << digits);
         Difference { plus: over(self.plus), minus: over(self.minus) }
     }
 
-    /// Whether it is above 0, 0, or below; how far, and over what.
+    /// The sign, and the numerator and denominator of the absolute value.
     fn signed(&self) -> (Ordering, BigUint, BigUint) {
         let (plus, minus) = (&self.plus.0 * &self.minus.1, &self.minus.0 * &self.plus.1);
         let sign = plus.cmp(&minus);
@@ -90,7 +89,7 @@ mod tests {
         #[test]
         fn sums_of_quotients(terms in prop::collection::vec((0u32..50, 1u32..50), 0..9)) {
             let quotients = terms.iter().map(|&(a, b)| (BigUint::from(a), BigUint::from(b)));
-            let (sum, over) = added_up(quotients.clone());
+            let (sum, over) = sum_of_fractions(quotients.clone());
             let (expected, below) = quotients.fold((BigUint::ZERO, BigUint::from(1u32)), |(a, b), (c, d)| {
                 (a * &d + c * &b, b * d)
             });

@@ -1,29 +1,29 @@
 //! Entropy, in bits times mass.
 
-use super::exact::Parts;
-use super::{Exact, Impurity, Side, shares_differ};
+use super::exact_gain::PartMasses;
+use super::{ClassStats, ExactGain, Impurity};
 
 /// x log2 x, times a power of two, in integers.
 ///
-/// Tabulated logarithms are sums of those of prime factors. So two sums of x log2 x that are equal as real numbers, that
-/// is, whose products of x^x have the same factors, are equal as integers too, and ties between splits of different
-/// class masses are found. Other logarithms are rounded on their own.
+/// Tabulated logarithms are sums of the logarithms of prime factors. So two sums of x log2 x that are equal as real numbers
+/// (that is, if the products of x^x have the same prime factors) are equal as integers too, and ties between splits of
+/// different class masses are recognised. Logarithms beyond the table are rounded one by one.
 #[derive(Debug)]
 pub(crate) struct Entropy {
     table: Vec<i64>,
     /// Whether some masses are not tabulated.
-    rounds: bool,
+    is_rounded: bool,
     /// Binary digits after the point.
     digits: i32,
-    unit: f64,
+    scale: f64,
     n_classes: usize,
 }
 
 impl Entropy {
-    /// Masses up to this are looked up.
+    /// The greatest tabulated mass.
     const MOST_TABULATED: u64 = 1 << 22;
 
-    /// For sets of at most this mass. `tabulated` masses are looked up, at most [`Self::MOST_TABULATED`].
+    /// For sets of at most this mass. Masses up to `tabulated` are looked up, at most [`Self::MOST_TABULATED`] of them.
     ///
     /// Complexity: O(n log log n) for n tabulated masses.
     pub fn new(most: u64, tabulated: u64, n_classes: usize) -> Self {
@@ -32,7 +32,7 @@ impl Entropy {
         let digits = 61 - bits - (32 - bits.leading_zeros() as i32);
         let n = tabulated.min(most).min(Self::MOST_TABULATED) as usize;
         let mut table = vec![0i64; n + 1];
-        // First the logarithms: of primes, then of what they are factors of.
+        // First the logarithms: each prime power adds the logarithm of its prime to its multiples.
         for x in 2..=n {
             if table[x] == 0 {
                 let log = rounded(log2(x as u64), 60 - digits);
@@ -44,15 +44,15 @@ impl Entropy {
             }
         }
         (0..).zip(&mut table).for_each(|(x, log)| *log *= x);
-        Entropy { rounds: most >= table.len() as u64, table, digits, unit: 2f64.powi(digits), n_classes }
+        Entropy { is_rounded: most >= table.len() as u64, table, digits, scale: 2f64.powi(digits), n_classes }
     }
 
-    /// Bytes of the table that [`Entropy::new`] makes.
+    /// Bytes of the table of [`Entropy::new`].
     pub fn bytes(most: u64, tabulated: u64) -> u64 {
         8 * (tabulated.min(most).min(Self::MOST_TABULATED) + 1)
     }
 
-    /// x log2 x in units.
+    /// x log2 x in fixed point.
     #[inline(always)]
     fn x_log_x(&self, x: u64) -> i64 {
         match self.table.get(x as usize) {
@@ -68,77 +68,78 @@ impl Entropy {
     }
 }
 
-/// A number without its last digits, of which there is one at least.
+/// A number without its last `digits` binary digits (at least one), rounded to the nearest.
 fn rounded(x: u128, digits: i32) -> i64 {
     ((x >> (digits - 1)) as i64 + 1) >> 1
 }
 
 impl Impurity for Entropy {
     #[inline(always)]
-    fn add(&self, side: &mut Side, class: usize, mass: u64) {
-        let old = side.masses[class];
-        side.masses[class] = old + mass;
-        side.total += mass;
-        side.sum.logs += self.x_log_x(old + mass) - self.x_log_x(old);
+    fn add(&self, stats: &mut ClassStats, class: usize, mass: u64) {
+        let old = stats.masses[class];
+        stats.masses[class] = old + mass;
+        stats.total += mass;
+        stats.logs += self.x_log_x(old + mass) - self.x_log_x(old);
     }
 
     #[inline(always)]
-    fn remove(&self, side: &mut Side, class: usize, mass: u64) {
-        let old = side.masses[class];
-        side.masses[class] = old - mass;
-        side.total -= mass;
-        side.sum.logs += self.x_log_x(old - mass) - self.x_log_x(old);
+    fn remove(&self, stats: &mut ClassStats, class: usize, mass: u64) {
+        let old = stats.masses[class];
+        stats.masses[class] = old - mass;
+        stats.total -= mass;
+        stats.logs += self.x_log_x(old - mass) - self.x_log_x(old);
     }
 
     #[inline(always)]
-    fn purity(&self, side: &Side) -> i64 {
-        side.sum.logs - self.x_log_x(side.total)
+    fn purity(&self, stats: &ClassStats) -> i64 {
+        stats.logs - self.x_log_x(stats.total)
     }
 
     #[inline(always)]
-    fn pair(&self, first: u64, second: u64) -> i64 {
+    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
         self.x_log_x(first) + self.x_log_x(second) - self.x_log_x(first + second)
     }
 
     #[inline(always)]
-    fn about(&self, mass: u64) -> f64 {
-        x_log_x_about(mass) * self.unit
+    fn approximate(&self, mass: u64) -> f64 {
+        approximate_x_log_x(mass) * self.scale
     }
 
-    fn is_slow(&self, total: u64) -> bool {
+    fn has_approximation(&self, total: u64) -> bool {
         total >= self.table.len() as u64
     }
 
-    fn is_about(&self) -> bool {
+    fn is_screened(&self) -> bool {
         true
     }
 
-    fn noise(&self, total: u64, branches: usize) -> i64 {
-        // A tabulated logarithm is wrong by half a unit for each of its at most log2 x factors, and times x; what is
-        // computed by less than two units. The class masses and the sum count, of all branches and of the whole.
+    fn rounding_error(&self, total: u64, branches: usize) -> i64 {
+        // The error of a tabulated logarithm is half a unit for each of its at most log2 x factors, times x; that of a
+        // computed one is less than two units. There is a term per class and one for the sum, in every branch and in the
+        // whole.
         let bits = 64 - i64::from(total.leading_zeros());
         let tabulated = 2 * bits * total.min(self.table.len() as u64) as i64;
         tabulated + 2 * (self.n_classes as i64 + 1) * (branches as i64 + 1)
     }
 
-    fn is_gain(&self, part: &Side, whole: &Side, _: i64) -> bool {
-        shares_differ(part, whole)
+    fn is_gain(&self, part: &ClassStats, whole: &ClassStats, _: i64) -> bool {
+        part.has_other_shares_than(whole)
     }
 
-    fn rounds(&self) -> bool {
-        self.rounds
+    fn is_rounded(&self) -> bool {
+        self.is_rounded
     }
 
-    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, _: &[u64]) -> Option<Exact> {
-        Some(Exact::Logs(Parts::new(parts)))
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, _: &[u64]) -> Option<ExactGain> {
+        Some(ExactGain::Logs(PartMasses::new(parts)))
     }
 
-    fn unit(&self) -> f64 {
-        self.unit
+    fn scale(&self) -> f64 {
+        self.scale
     }
 
-    fn perfect(&self, side: &Side) -> Option<i64> {
-        Some(-self.purity(side))
+    fn perfect_gain(&self, stats: &ClassStats) -> Option<i64> {
+        Some(-self.purity(stats))
     }
 
     fn split_information(&self, masses: impl Iterator<Item = u64>) -> i64 {
@@ -147,7 +148,7 @@ impl Impurity for Entropy {
     }
 }
 
-/// Numbers in [1, 2) are looked up by this many binary digits.
+/// Numbers in [1, 2) are looked up by their first binary digits, of this number.
 const STEP: u32 = 11;
 
 /// For i < 2^11: log2(1 + i/2^11), 63 binary digits, and 2^64/(2^11 + i).
@@ -180,33 +181,33 @@ const SERIES: [u64; 5] = {
     [LOG2_E, LOG2_E / 2, LOG2_E / 3, LOG2_E / 4, LOG2_E / 5]
 };
 
-/// About x log2 x, within 2^-33 x.
+/// An approximation of x log2 x, within 2^-33 x.
 #[inline(always)]
-fn x_log_x_about(x: u64) -> f64 {
+fn approximate_x_log_x(x: u64) -> f64 {
     let value = x as f64;
-    // The exponent, and the mantissa in [1, 2): that of its first digits, times 1 + r with r < 2^-11.
+    // The exponent, and the mantissa in [1, 2): its first digits, times 1 + r with r < 2^-11.
     let exponent = (value.to_bits() >> 52) as i32 - 1023;
     let place = (value.to_bits() >> (52 - STEP)) as usize & ((1 << STEP) - 1);
     let mantissa = f64::from_bits(value.to_bits() & ((1 << 52) - 1) | 1023 << 52);
-    let (log, reciprocal) = ABOUT[place];
+    let (log, reciprocal) = FLOAT_LOGS[place];
     let r = mantissa * reciprocal - 1.0;
     let log2_e = std::f64::consts::LOG2_E;
-    // Nothing is added for x = 0, whose exponent is no number's.
+    // The product is 0 for x = 0, whatever its exponent.
     value * (f64::from(exponent) + log + r * (log2_e - r * (log2_e / 2.0 - r * (log2_e / 3.0))))
 }
 
 /// [`LOGS`] as floats: log2(1 + i/2^11), and 1/(1 + i/2^11).
-static ABOUT: [(f64, f64); 1 << STEP] = {
-    let mut about = [(0.0, 0.0); 1 << STEP];
+static FLOAT_LOGS: [(f64, f64); 1 << STEP] = {
+    let mut floats = [(0.0, 0.0); 1 << STEP];
     let mut i = 0;
     while i < 1 << STEP {
-        about[i] = (LOGS[i].0 as f64 / (1u64 << 63) as f64, (1 << STEP) as f64 / ((1 << STEP) + i) as f64);
+        floats[i] = (LOGS[i].0 as f64 / (1u64 << 63) as f64, (1 << STEP) as f64 / ((1 << STEP) + i) as f64);
         i += 1;
     }
-    about
+    floats
 };
 
-/// log2 x for x >= 1, 60 binary digits after the point, wrong by a few of the last at most. Integers only.
+/// log2 x for x >= 1 with 60 binary digits after the point; the error is a few units of the last digit. Integers only.
 #[inline]
 fn log2(x: u64) -> u128 {
     let times = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> 64) as u64;
@@ -239,11 +240,11 @@ mod tests {
     }
 
     #[test]
-    fn floats_are_about_right() {
-        assert_eq!(x_log_x_about(0), 0.0);
+    fn float_approximations_are_within_their_error() {
+        assert_eq!(approximate_x_log_x(0), 0.0);
         for x in (1..3000).chain((0..62).flat_map(|i| [1 << i, (1 << i) + 1, (3 << i) / 2, (1 << (i + 1)) - 1])) {
             let exact = x as f64 * (x as f64).log2();
-            assert!((x_log_x_about(x) - exact).abs() <= x as f64 * 2f64.powi(-33), "{x}");
+            assert!((approximate_x_log_x(x) - exact).abs() <= x as f64 * 2f64.powi(-33), "{x}");
         }
     }
 
@@ -267,7 +268,7 @@ mod tests {
             let entropy = Entropy::new(most, 1 << 10, 2);
             let value = entropy.x_log_x(most);
             assert!((0..1 << 61).contains(&value), "{most}: {value}");
-            let expected = most as f64 * (most as f64).log2() * entropy.unit();
+            let expected = most as f64 * (most as f64).log2() * entropy.scale();
             assert!((value as f64 - expected).abs() <= 1e-9 * expected + 1.0, "{most}: {value} {expected}");
         }
     }

@@ -1,4 +1,4 @@
-//! Fractions, to compare gains that rounding cannot tell apart.
+//! Fractions in 128 bits, to compare gains that are closer than the rounding error.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use num_bigint::BigUint;
 
 use super::difference::Difference;
 
-/// A fraction that need not be in lowest terms; the denominator is positive.
+/// A fraction, not necessarily in lowest terms; the denominator is positive.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fraction {
     numerator: i128,
@@ -14,7 +14,7 @@ pub(crate) struct Fraction {
 }
 
 impl Fraction {
-    /// A purity: 0 over 0 is 0. `None` if sums of some of them could be out of range.
+    /// A purity; 0 over 0 is 0.
     pub fn new(numerator: i128, denominator: u64) -> Option<Self> {
         match denominator {
             0 => Some(Fraction { numerator: 0, denominator: 1 }),
@@ -22,17 +22,17 @@ impl Fraction {
         }
     }
 
-    /// Its negative.
+    /// The negative of the fraction.
     pub fn negative(self) -> Self {
         Fraction { numerator: -self.numerator, ..self }
     }
 
-    /// Whether it is above 0.
+    /// Whether the fraction is above 0.
     pub fn is_positive(self) -> bool {
         self.numerator > 0
     }
 
-    /// Over a power of two; `None` if out of range.
+    /// The fraction divided by 2^digits; `None` if out of range.
     pub fn over(self, digits: u32) -> Option<Self> {
         let denominator = self.denominator.checked_mul(1 << digits)?;
         Some(Fraction { denominator, ..self })
@@ -50,7 +50,7 @@ impl Fraction {
         Some(Fraction { numerator, denominator: self.denominator.checked_mul(other.denominator)? })
     }
 
-    /// As a number of any size, over a power of two.
+    /// The fraction divided by 2^digits, in integers of any size.
     pub(super) fn difference(self, digits: u32) -> Difference {
         let denominator = BigUint::from(self.denominator) << digits;
         let fraction = (BigUint::from(self.numerator.unsigned_abs()), denominator);

@@ -1,30 +1,37 @@
-//! How good a greedy split is, in integers: information gain, Gini, errors, and their forms with costs.
+//! Impurities of greedy splits in integers: entropy, the Gini index, errors, and their forms with costs.
 //!
 //! The *purity* of a set of cases is minus its total impurity, up to a constant: mass times impurity, in fixed point. The
-//! total gain of a split is the purity of its branches less that of the cases they share out. Every purity is a function
-//! of class masses alone, sums of them do not depend on the order of summation, and so equal masses have equal gains on
-//! every platform: with floats the last bit would depend on who adds first, and ties would fall at random.
+//! total gain of a split is the purity of its branches less that of the cases they share out. A purity depends on the class
+//! masses alone, and sums of integers do not depend on the order of summation, so equal masses have equal gains on every
+//! platform. With floats the last bit would depend on the order of additions, and ties would fall at random.
 //!
-//! What rounds, and what does not. Whether a gain is zero is never read off a rounded one: class shares are compared by
-//! cross-multiplication. Gains that are equal though the masses are not are told to be equal: tabulated logarithms are
-//! sums over prime factors, and so are equal as integers (`entropy`); others that come close are compared as products and
-//! then by logarithms of 128 digits, quotients as fractions of any size (`exact`). What may be ordered by rounding: unequal
-//! tabulated gains that are closer than 2^-30 of the node's mass, in tables of millions of cases, and gain ratios closer
-//! than that.
+//! What is rounded, and what is not. Whether a gain is zero is never read off a rounded gain: class shares are compared by
+//! cross-multiplication. Equal gains of different masses are recognised as equal: tabulated logarithms are sums over prime
+//! factors and so are equal as integers (`entropy`); other gains closer than the rounding error are compared exactly
+//! (`exact_gain`): logarithms as products and then to 128 digits, quotients as fractions of any size. Two orders may be
+//! decided by rounding: that of unequal tabulated gains closer than 2^-30 of the node's mass, in tables of millions of
+//! cases, and that of gain ratios closer than that.
+//!
+//! `class_stats`: class masses of a set of cases, with running sums. `entropy`, `gini`, `leaf_cost`: the impurities.
+//! `costs`: costs of errors as integers. `exact_gain`, `fraction`, `difference`: exact comparison of close gains.
+//!
+//! To add an impurity: implement [`Impurity`] in a file of its own, and choose it in `greedy::dispatch`.
 
+mod class_stats;
 mod costs;
 mod difference;
 mod entropy;
-mod exact;
+mod exact_gain;
 mod fraction;
 mod gini;
-pub(crate) mod roughly;
+mod leaf_cost;
 
-pub(crate) use costs::{Costs, LeafCost};
+pub(crate) use class_stats::ClassStats;
+pub(crate) use costs::Costs;
 pub(crate) use entropy::Entropy;
-pub(crate) use exact::Exact;
-use fraction::Fraction;
+pub(crate) use exact_gain::ExactGain;
 pub(crate) use gini::{CostGini, Gini};
+pub(crate) use leaf_cost::LeafCost;
 
 /// How greedy splits are judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -40,113 +47,73 @@ pub enum Criterion {
     Error,
 }
 
-/// The class masses of a set of cases, and what an [`Impurity`] keeps to follow changes in constant time.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Side {
-    /// Mass per class.
-    pub masses: Vec<u64>,
-    /// Their sum.
-    pub total: u64,
-    sum: Sum,
-    /// The expected cost of each class, times the mass.
-    expected: Vec<u128>,
-}
-
-/// A sum over classes of a function of each one's mass.
-#[derive(Debug, Clone, Copy, Default)]
-struct Sum {
-    logs: i64,
-    /// Of products of masses of classes, of one class or of two with what they cost.
-    products: u128,
-}
-
-impl Side {
-    /// Makes it the set of no case again.
-    pub fn clear(&mut self) {
-        self.masses.fill(0);
-        self.expected.fill(0);
-        (self.total, self.sum) = (0, Sum::default());
-    }
-
-    /// Copies another set without allocating.
-    pub fn copy_from(&mut self, other: &Side) {
-        self.masses.clone_from(&other.masses);
-        self.expected.clone_from(&other.expected);
-        (self.total, self.sum) = (other.total, other.sum);
-    }
-}
-
-/// Purities of sets of cases.
+/// An impurity of sets of cases, in fixed point.
 pub(crate) trait Impurity: Sync {
-    /// Adds mass of a class.
-    fn add(&self, side: &mut Side, class: usize, mass: u64);
-    /// Takes mass of a class away.
-    fn remove(&self, side: &mut Side, class: usize, mass: u64);
-    /// Minus the total impurity; a constant times the mass may be added.
-    fn purity(&self, side: &Side) -> i64;
-    /// The purity of unit masses of two classes.
-    fn pair(&self, first: u64, second: u64) -> i64;
-    /// The purity of unit masses is about the sum of this over the classes, less this of the whole, each within 2^-32 of the
-    /// mass times [`Impurity::unit`]; only where [`Impurity::is_slow`].
-    fn about(&self, _mass: u64) -> f64 {
+    /// Adds mass of a class to a set.
+    fn add(&self, stats: &mut ClassStats, class: usize, mass: u64);
+    /// Removes mass of a class from a set.
+    fn remove(&self, stats: &mut ClassStats, class: usize, mass: u64);
+    /// Minus the total impurity of a set; a constant times the mass may be added.
+    fn purity(&self, stats: &ClassStats) -> i64;
+    /// The purity of a set of two classes, from their masses.
+    fn purity_of_two(&self, first: u64, second: u64) -> i64;
+    /// An approximation of a term: the purity of a set is the sum of the terms of its class masses, less the term of their
+    /// sum, with each term within 2^-32 of its mass times [`Impurity::scale`]. Used only if
+    /// [`Impurity::has_approximation`].
+    fn approximate(&self, _mass: u64) -> f64 {
         0.0
     }
-    /// Whether purities of a mass like this take so long that it pays to look at most cuts by [`Impurity::about`] alone.
-    fn is_slow(&self, _total: u64) -> bool {
+    /// Whether exact purities of sets of this mass are so slow that it pays to discard most thresholds by
+    /// [`Impurity::approximate`] first.
+    fn has_approximation(&self, _total: u64) -> bool {
         false
     }
-    /// Whether gains of sets of two classes are about what [`roughly`] says.
-    fn is_about(&self) -> bool {
+    /// Whether `greedy::screening` can approximate gains of this impurity for two classes.
+    fn is_screened(&self) -> bool {
         false
     }
-    /// A total gain above this is positive without doubt, where that many branches share out this mass.
-    fn noise(&self, total: u64, branches: usize) -> i64;
+    /// How far rounding can move the total gain of a split of this mass into so many branches: a gain above it is positive.
+    fn rounding_error(&self, total: u64, branches: usize) -> i64;
     /// Whether a split has a positive gain, decided exactly: `part` is one of two branches, or each of several in turn, of
     /// the cases in `whole`.
-    fn is_gain(&self, part: &Side, whole: &Side, gain: i64) -> bool;
-    /// Whether equal gains may come out unequal, so that close ones have to be compared by [`Impurity::exact_gain`].
-    fn rounds(&self) -> bool {
+    fn is_gain(&self, part: &ClassStats, whole: &ClassStats, gain: i64) -> bool;
+    /// Whether equal gains may be rounded to different integers, so that close ones have to be compared by
+    /// [`Impurity::exact_gain`].
+    fn is_rounded(&self) -> bool {
         false
     }
-    /// The gain of a split into parts of these class masses, where [`Impurity::rounds`], unless its terms are too large.
-    fn exact_gain<'m>(&self, _parts: impl Iterator<Item = &'m [u64]>, _whole: &[u64]) -> Option<Exact> {
+    /// The exact gain of a split into parts of these class masses, if [`Impurity::is_rounded`]; `None` if its terms are too
+    /// large.
+    fn exact_gain<'m>(&self, _parts: impl Iterator<Item = &'m [u64]>, _whole: &[u64]) -> Option<ExactGain> {
         None
     }
-    /// The purity that a gain of one per unit of mass comes to.
-    fn unit(&self) -> f64;
-    /// The binary digits of [`Impurity::unit`], apart from a factor that is the same for all masses.
-    fn digits(&self) -> i32 {
-        self.unit().log2() as i32
+    /// The total gain in fixed point that corresponds to a gain of one per unit of mass.
+    fn scale(&self) -> f64;
+    /// The binary logarithm of [`Impurity::scale`], up to a term that is the same for all masses.
+    fn scale_bits(&self) -> i32 {
+        self.scale().log2() as i32
     }
-    /// The gain that leaves no impurity, where it is exact.
-    fn perfect(&self, _: &Side) -> Option<i64> {
+    /// The gain of a split whose branches have no impurity, if gains are exact.
+    fn perfect_gain(&self, _: &ClassStats) -> Option<i64> {
         None
     }
-    /// A set of these class masses.
-    fn side(&self, masses: Vec<u64>) -> Side {
-        let mut side = Side { masses, ..Side::default() };
-        self.settle(&mut side);
-        side
+    /// The statistics of a set of these class masses.
+    fn stats(&self, masses: Vec<u64>) -> ClassStats {
+        let mut stats = ClassStats { masses, ..ClassStats::default() };
+        self.recompute(&mut stats);
+        stats
     }
-    /// Makes a set be what its class masses say. As it stands, for impurities where a class does not care about the others.
-    fn settle(&self, side: &mut Side) {
-        (side.total, side.sum) = (0, Sum::default());
-        side.expected.fill(0);
-        for class in 0..side.masses.len() {
-            let mass = std::mem::take(&mut side.masses[class]);
-            self.add(side, class, mass);
+    /// Recomputes all that follows from the class masses. The default adds class by class, which is right for impurities
+    /// whose terms each depend on one class.
+    fn recompute(&self, stats: &mut ClassStats) {
+        stats.clear_sums();
+        for class in 0..stats.masses.len() {
+            let mass = std::mem::take(&mut stats.masses[class]);
+            self.add(stats, class, mass);
         }
     }
-    /// The total split information of branches of these masses; only where the criterion asks for it.
+    /// The total split information of branches of these masses. Used only by [`Criterion::GainRatio`].
     fn split_information(&self, _: impl Iterator<Item = u64>) -> i64 {
         0
     }
-}
-
-/// Whether the class shares of a part differ from those of the whole.
-fn shares_differ(part: &Side, whole: &Side) -> bool {
-    let cross = |(&part_mass, &whole_mass): (&u64, &u64)| {
-        u128::from(part_mass) * u128::from(whole.total) != u128::from(whole_mass) * u128::from(part.total)
-    };
-    part.masses.iter().zip(&whole.masses).any(cross)
 }

@@ -11,7 +11,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::{ClassWeight, Missing, Params};
+use super::params::{ClassWeight, Missing, Params};
 use crate::bits;
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Target, Value};

@@ -19,18 +19,15 @@ use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{Costs, Criterion};
 use crate::data::Dataset;
 use crate::error::{Error, Result};
-use crate::greedy::cases::CaseSet;
-use crate::greedy::finish::{finish, single_leaf};
-use crate::greedy::growth::{Grown, Growth};
-use crate::greedy::table::{Table, Weights};
-use crate::greedy::{self, rules};
+use crate::greedy;
+use crate::greedy::engine::{self, CaseSet, GrownNode, Growth, GrowthData, single_leaf, to_tree};
 use crate::threads;
 use crate::tree::Tree;
 
 /// What all workers of a search share.
 pub(super) struct SearchContext {
     data: Dataset,
-    pub table: Arc<Table>,
+    pub table: Arc<GrowthData>,
     pub params: greedy::Params,
     pub costs: Costs,
     pub estimator: ErrorEstimator,
@@ -81,18 +78,18 @@ impl SearchContext {
         estimator: Option<Estimator>,
         budget: &Budget,
     ) -> std::result::Result<Self, SetupError> {
-        rules::check_target(data).map_err(|error| match error {
+        engine::check_target(data).map_err(|error| match error {
             Error::WrongTarget { needs, got, .. } => Error::WrongTarget { search: "a search over subsets", needs, got },
             error => error,
         })?;
         let params = checked.params().greedy.clone();
-        let costs = rules::costs(data, &params)?;
+        let costs = engine::checked_costs(data, &params)?;
         let (required, optional) = required_and_optional(data, checked)?;
         let holdout = estimator.map(|estimator| holdout_data(estimator, data, search)).transpose()?;
         let threads = checked.greedy.threads_on(data);
-        let code = |threads| Table::new(data, &params, budget, threads > 1);
+        let code = |threads| GrowthData::new(data, &params, budget, threads > 1);
         let table = Arc::new(threads::with_pool(threads, code)??);
-        table.plan_grid(budget);
+        table.reserve_byte_codes(budget);
         let estimator = match holdout {
             None => ErrorEstimator::None,
             Some(None) => ErrorEstimator::Pessimistic(PessimisticError::new(table.units.value(table.total))),
@@ -131,7 +128,7 @@ impl SearchContext {
         estimator: Estimator,
     ) -> Result<(Tree, f64)> {
         let params = &checked.params().greedy;
-        let costs = rules::costs(data, params)?;
+        let costs = engine::checked_costs(data, params)?;
         let tree = single_leaf(data, params, &costs)?;
         let error = ErrorEstimator::error_of_leaf(estimator, data, search, &costs, &tree)?;
         Ok((tree, error))
@@ -159,7 +156,7 @@ impl SearchContext {
         let held_out = self.estimator.holdout().map_or(0, |holdout| 8 * holdout.n_cases as u64);
         // The root, cases on their way down a split, and buffers for the columns of a case set.
         let of_cases = 24 * rows + held_out + threads as u64 * PER_CASE * rows;
-        of_cases + 64 * classes + features * (64 + features / 8) + rules::bytes(&self.table, &self.params)
+        of_cases + 64 * classes + features * (64 + features / 8) + engine::impurity_bytes(&self.table, &self.params)
     }
 
     /// How many workers, of so many at most, there is memory for, where each takes `more` beside what all take.
@@ -170,7 +167,7 @@ impl SearchContext {
 
     /// Whether gains at a case set are kept in an exact form, with the class masses of the branches.
     pub fn keeps_exact_gains(&self, cases: &CaseSet) -> bool {
-        let is_unit = matches!(self.table.weights, Weights::Unit) && !cases.has_fractions();
+        let is_unit = self.table.has_unit_weights() && !cases.has_fractions();
         !is_unit && self.params.criterion == Criterion::InformationGain
     }
 
@@ -182,15 +179,15 @@ impl SearchContext {
     /// DT(features), grown on its own.
     pub fn grow(&self, features: &[usize], budget: &Budget) -> std::result::Result<Tree, Stop> {
         let growth = Growth::new(&self.table, &self.params, budget, 1).over(features.to_vec());
-        match rules::with_rules(&self.table, &self.params, &self.costs, growth) {
+        match engine::dispatch(&self.table, &self.params, &self.costs, growth) {
             (_, Some(stop)) => Err(stop),
             (grown, None) => Ok(self.finish(&grown)),
         }
     }
 
     /// The tree of these nodes, as users see it.
-    pub fn finish(&self, grown: &[Grown]) -> Tree {
-        finish(&self.data, &self.table, &self.params, &self.costs, grown).expect("grown nodes make a tree")
+    pub fn finish(&self, grown: &[GrownNode]) -> Tree {
+        to_tree(&self.data, &self.table, &self.params, &self.costs, grown).expect("grown nodes make a tree")
     }
 
     /// The tree of one leaf, and its error in units.

@@ -9,7 +9,7 @@ use super::case_graph::Subtree;
 use super::feature_set::FeatureSet;
 use super::params::Order;
 use crate::budget::{Stop, Ticker};
-use crate::greedy::table::Table;
+use crate::greedy::engine::GrowthData;
 
 /// Orders the features of trees. Its buffers are kept from tree to tree.
 pub(super) struct FeatureRanker<S> {
@@ -25,7 +25,7 @@ pub(super) struct FeatureRanker<S> {
 }
 
 /// The end of a list.
-const NONE: u32 = u32::MAX;
+const MISSING: u32 = u32::MAX;
 
 /// A frontier node, and the previous one of the same feature.
 struct FrontierNode<'t, S> {
@@ -52,7 +52,7 @@ impl<S: FeatureSet> FeatureRanker<S> {
         &mut self,
         tree: &Rc<Subtree<S>>,
         candidates: &S,
-        table: &Table,
+        table: &GrowthData,
         ticker: &mut Ticker,
     ) -> Result<SmallVec<[u32; 16]>, Stop> {
         let mut order: SmallVec<[u32; 16]> = SmallVec::new();
@@ -90,7 +90,7 @@ impl<S: FeatureSet> FeatureRanker<S> {
         self.last.clear();
         for (slot, feature) in candidates.iter().enumerate() {
             self.slots[feature] = slot as u32;
-            self.last.push(NONE);
+            self.last.push(MISSING);
             match self.below.get_mut(slot) {
                 Some(below) => below.as_mut().fill(0),
                 None => self.below.push(S::empty(self.slots.len())),
@@ -116,7 +116,7 @@ impl<S: FeatureSet> FeatureRanker<S> {
             rest.remove(best);
             order.push(best as u32);
             let mut place = self.last[self.slots[best] as usize];
-            while place != NONE {
+            while place != MISSING {
                 let FrontierNode { tree, previous } = nodes[place as usize];
                 tree.children.iter().for_each(|child| self.add_frontier(child, &rest, &mut nodes));
                 place = previous;
@@ -141,7 +141,7 @@ impl<S: FeatureSet> FeatureRanker<S> {
     }
 
     /// Adds the cases at the nodes of a tree to the features that split them.
-    fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &Table) {
+    fn count_cases(&mut self, tree: &Subtree<S>, candidates: &S, table: &GrowthData) {
         if tree.used.is_disjoint(candidates) {
             return;
         }

@@ -1,13 +1,14 @@
-//! Trees that are grown by chains against those that are not.
+//! Trees grown with chains are the same as trees grown without.
 
 use std::sync::Arc;
 
-use super::Chains;
+use super::ChainLimits;
 use crate::bits::mix;
 use crate::budget::Stop;
 use crate::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use crate::greedy::data::GrowthData;
 use crate::greedy::growth::Growth;
-use crate::greedy::{Criterion, Missing, NominalSplits, Params, finish, rules, table::Table};
+use crate::greedy::{Criterion, Missing, NominalSplits, Params, dispatch, params, to_tree};
 use crate::tree::Tree;
 
 /// A table of columns with little to say of the classes: there a greedy tree splits off case after case.
@@ -25,7 +26,7 @@ fn table(seed: u64) -> Dataset {
         let is_missing = |row: u64| with_missing && column % 2 == 1 && random(row, 40 + column) % 20 == 0;
         let value = |row: u64| if kind == 0 { row } else { random(row, column) % n_values };
         let level = |row: u64| if is_missing(row) { u32::MAX } else { value(row) as u32 };
-        let (kind, cells) = match kind {
+        let (kind, bins) = match kind {
             0..4 => {
                 let value = |row| if is_missing(row) { f64::NAN } else { value(row) as f64 };
                 (Kind::Continuous(Number::Float), Column::Floats((0..n).map(value).collect()))
@@ -36,7 +37,7 @@ fn table(seed: u64) -> Dataset {
             }
         };
         features.push(Feature { name: format!("x{column}"), kind, dtype: String::new() });
-        columns.push(cells);
+        columns.push(bins);
     }
     let is_alternating = pick(5, 2) == 0;
     let class = |row: u64| if is_alternating { row % n_classes } else { random(row, 60) % n_classes };
@@ -73,20 +74,20 @@ fn params(seed: u64, n_classes: usize) -> Params {
 }
 
 /// The tree, and why growth stopped.
-fn grown(data: &Dataset, params: &Params, chains: Chains, memory: Option<u64>) -> (Tree, Option<Stop>) {
+fn grown(data: &Dataset, params: &Params, chains: ChainLimits, memory: Option<u64>) -> (Tree, Option<Stop>) {
     let params = Params { limits: crate::budget::Limits { memory, ..params.limits }, ..params.clone() };
     let budget = params.clone().checked().unwrap().budget();
-    let costs = rules::costs(data, &params).unwrap();
-    let table = match Table::new(data, &params, &budget, false).unwrap() {
+    let costs = params::checked_costs(data, &params).unwrap();
+    let table = match GrowthData::new(data, &params, &budget, false).unwrap() {
         Ok(table) => table,
-        Err(stop) => return (finish::single_leaf(data, &params, &costs).unwrap(), Some(stop)),
+        Err(stop) => return (to_tree::single_leaf(data, &params, &costs).unwrap(), Some(stop)),
     };
     let growth = Growth::new(&table, &params, &budget, 1).with_chains(chains);
-    let (grown, stop) = rules::with_rules(&table, &params, &costs, growth);
-    (finish::finish(data, &table, &params, &costs, &grown).unwrap(), stop)
+    let (grown, stop) = dispatch::dispatch(&table, &params, &costs, growth);
+    (to_tree::to_tree(data, &table, &params, &costs, &grown).unwrap(), stop)
 }
 
-const NEVER: Chains = Chains { links: u32::MAX, few_rows: usize::MAX, small: 1 };
+const NEVER: ChainLimits = ChainLimits { links: u32::MAX, few_rows: usize::MAX, small: 1 };
 
 #[test]
 fn chains_grow_the_same_trees() {
@@ -96,9 +97,9 @@ fn chains_grow_the_same_trees() {
         let params = params(seed, data.schema().labels().map_or(0, Labels::len));
         let expected = grown(&data, &params, NEVER, None);
         for chains in [
-            Chains { links: 0, few_rows: 2, small: 2 },
-            Chains { links: 1, few_rows: 10, small: 4 },
-            Chains { links: 2, few_rows: 20, small: 8 },
+            ChainLimits { links: 0, few_rows: 2, small: 2 },
+            ChainLimits { links: 1, few_rows: 10, small: 4 },
+            ChainLimits { links: 2, few_rows: 20, small: 8 },
         ] {
             let found = grown(&data, &params, chains, None);
             assert_eq!(found, expected, "seed {seed}, {chains:?}, {params:?}");
@@ -113,7 +114,7 @@ fn without_memory_there_are_no_chains_and_the_same_tree() {
     for seed in 0..40 {
         let data = table(seed);
         let params = params(seed, data.schema().labels().map_or(0, Labels::len));
-        let chains = Chains { links: 0, few_rows: 2, small: 2 };
+        let chains = ChainLimits { links: 0, few_rows: 2, small: 2 };
         let expected = grown(&data, &params, NEVER, None).0;
         let mut n_whole = 0;
         // The table alone takes some of it.

@@ -1,86 +1,89 @@
-//! Growth to a number of leaves: the splits of greatest total gain first.
+//! Growth to a number of leaves: splits of greatest total gain first.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
-use super::{Grower, Task};
+use super::{Grower, OpenNode};
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{Exact, Impurity};
-use crate::greedy::split::Cut;
+use crate::criterion::{ExactGain, Impurity};
+use crate::greedy::split::Precision;
+use crate::greedy::types::CodedTest;
 
 impl<'t, I: Impurity> Grower<'t, I> {
-    /// Splits the node of greatest total gain, again and again; ties: the node that came first. A split into more leaves
-    /// than are left is passed over.
-    pub(super) fn by_gain(&self, root: Task<'t>, most: u64) {
-        let mut room = self.room();
+    /// Splits the node of greatest total gain, again and again; ties: the node that was made first. A split into more leaves
+    /// than are left is skipped.
+    pub(super) fn grow_best_first(&self, root: OpenNode<'t>, most: u64) {
+        let mut workspace = self.workspace();
         let mut ticker = Ticker::new(self.budget);
         let mut leaves = 1;
         let mut heap = BinaryHeap::new();
-        // The masses that exact gains keep.
-        let mut held = self.budget.reserve(0).expect("nothing fits beside anything");
+        // Memory of exact gains.
+        let mut held = self.budget.reserve(0).expect("zero bytes always fit");
         let mut fresh = vec![root];
         loop {
-            for mut task in fresh.drain(..) {
-                // Gains of different nodes are compared: a rough one is not enough.
-                let found = self.choose(&mut task, &mut room, &mut ticker).and_then(|(column, found)| {
-                    Some((column, self.closely(&task, column, found, &mut room, &mut ticker)?))
+            for mut node in fresh.drain(..) {
+                // Gains of different nodes are compared: screened ones are not enough.
+                let split = self.choose(&mut node, &mut workspace, &mut ticker).and_then(|(column, split)| {
+                    Some((column, self.with_exact_gain(&node, column, split, &mut workspace, &mut ticker)?))
                 });
-                match found {
-                    Some((column, found)) => {
-                        let digits = if task.whole { 0 } else { self.table.digits };
-                        // In units that whole cases and parts share: powers of two apart.
-                        let units = self.rule(&task).impurity.digits() - self.rules[0].impurity.digits();
-                        let places = units + digits as i32;
-                        let common = |gain: i64| i128::from(gain) << (32 - places);
-                        let doubt = self.rule(&task).impurity.noise(task.side.total, found.cut.n_branches());
-                        let gain = TotalGain {
-                            exact: found.exact.map(|exact| exact.in_common(task.whole, self.table.digits)),
-                            rounded: common(found.gain),
-                            doubt: common(doubt),
+                match split {
+                    Some((column, split)) => {
+                        let fraction_bits = if node.whole { 0 } else { self.table.digits };
+                        // Fixed-point gains of nodes of whole cases and of fractional ones have scales that are a power of
+                        // two apart.
+                        let impurity = &self.rule(&node).impurity;
+                        let scale_bits = impurity.scale_bits() - self.rules[0].impurity.scale_bits();
+                        let common = |gain: i64| i128::from(gain) << (32 - scale_bits - fraction_bits as i32);
+                        let exact = match split.precision {
+                            Precision::Exact { gain, .. } => Some(gain.in_common(node.whole, self.table.digits)),
+                            _ => None,
                         };
-                        if held.grow(gain.exact.as_ref().map_or(0, Exact::heap) as u64).is_err() {
+                        let rounding_error = impurity.rounding_error(node.stats.total, split.test.n_branches());
+                        let gain =
+                            TotalGain { exact, rounded: common(split.gain), rounding_error: common(rounding_error) };
+                        if held.grow(gain.exact.as_ref().map_or(0, ExactGain::heap) as u64).is_err() {
                             let _ = self.stop.set(Stop::Memory);
                         }
-                        heap.push(Candidate { gain, task, column, cut: found.cut });
+                        heap.push(SplittableNode { gain, node, column, test: split.test });
                     }
-                    None => room.grown.push((task.id, task.leaf())),
+                    None => workspace.grown.push((node.id, node.leaf())),
                 }
             }
-            let Some(Candidate { task, column, cut, .. }) = heap.pop() else { break };
-            let more = self.table.columns[column as usize].n_branches(&cut) - 1;
+            let Some(SplittableNode { node, column, test, .. }) = heap.pop() else { break };
+            let more = self.table.columns[column as usize].n_branches(&test) - 1;
             if self.has_stopped() || leaves + more > most {
-                room.grown.push((task.id, task.leaf()));
+                workspace.grown.push((node.id, node.leaf()));
                 continue;
             }
             leaves += more;
-            fresh = self.split(task, column, cut, &mut room, &mut ticker);
+            fresh = self.split(node, column, test, &mut workspace, &mut ticker);
         }
-        self.give_back(room);
+        self.give_back(workspace);
     }
 }
 
-/// A node with its split, by total gain; ties: the node that came first.
-struct Candidate<'t> {
+/// A node with its split, ordered by total gain; ties: the node that was made first.
+struct SplittableNode<'t> {
     gain: TotalGain,
-    task: Task<'t>,
+    node: OpenNode<'t>,
     column: u32,
-    cut: Cut,
+    test: CodedTest,
 }
 
-/// What a split takes off the impurity of its cases, in units that all nodes share.
+/// The total gain of a split, in units that all nodes share.
 struct TotalGain {
-    /// As it is, if rounding matters.
-    exact: Option<Exact>,
+    /// The exact gain, if rounding matters.
+    exact: Option<ExactGain>,
     rounded: i128,
-    /// By how much rounding may have changed it.
-    doubt: i128,
+    /// The greatest rounding error.
+    rounding_error: i128,
 }
 
 impl TotalGain {
-    /// Exact gains take long to compare, and few are so close that it takes them.
+    /// Compares exact gains only if the rounded ones are too close: exact comparison is slow.
     fn compare(&self, other: &Self) -> Ordering {
         let rounded = self.rounded.cmp(&other.rounded);
-        if (self.rounded - other.rounded).abs() > self.doubt + other.doubt {
+        if (self.rounded - other.rounded).abs() > self.rounding_error + other.rounding_error {
             return rounded;
         }
         let exact = self.exact.as_ref().zip(other.exact.as_ref()).and_then(|(a, b)| a.compare(b));
@@ -88,22 +91,22 @@ impl TotalGain {
     }
 }
 
-impl Ord for Candidate<'_> {
+impl Ord for SplittableNode<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
-        self.gain.compare(&other.gain).then(other.task.id.cmp(&self.task.id))
+        self.gain.compare(&other.gain).then(other.node.id.cmp(&self.node.id))
     }
 }
 
-impl PartialOrd for Candidate<'_> {
+impl PartialOrd for SplittableNode<'_> {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Candidate<'_> {
+impl PartialEq for SplittableNode<'_> {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Candidate<'_> {}
+impl Eq for SplittableNode<'_> {}

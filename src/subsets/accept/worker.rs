@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::AcceptSearch;
 use super::tasks::BestSubset;
 use crate::budget::{Reserved, Stop};
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 use crate::subsets::case_graph::{Bounded, CaseGraph, OpenNodeBound, Relaxation, Subtree};
 use crate::subsets::context::SearchContext;
 use crate::subsets::feature_set::FeatureSet;
@@ -47,7 +47,7 @@ pub(super) struct FoundTree<S> {
     pub subset: BestSubset<S>,
     /// Its error, in units.
     pub error: u64,
-    pub nodes: Vec<Grown>,
+    pub nodes: Vec<GrownNode>,
 }
 
 /// Called with the worker, a feature to remove, the call that this leads to, and a bound on its trees.

@@ -220,7 +220,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
             let Some(place) = self.best(node, &part.features())? else {
                 return Ok(least.min(node.leaf_error));
             };
-            let feature = node.ranking.borrow().found(place).0 as usize;
+            let feature = node.ranking.borrow().split(place).0 as usize;
             let is_required = part.required.has(feature);
             if !is_required && depth == 0 {
                 return Ok(least.min(at_open_node(node, bound, &mut self.ticker)?));

@@ -10,8 +10,7 @@ use smallvec::SmallVec;
 use super::CaseGraph;
 use super::node::{BranchTarget, CaseNode, CaseSplit, Subtree};
 use crate::budget::{Budget, Stop, Ticker};
-use crate::greedy::cases::Splitter;
-use crate::greedy::growth::{Grown, GrownSplit};
+use crate::greedy::engine::{GrownNode, GrownSplit, Partitioner};
 use crate::subsets::error_estimator::ErrorEstimator;
 use crate::subsets::feature_set::FeatureSet;
 
@@ -188,15 +187,15 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
 
     /// The nodes of a tree as growth would give them, but for their numbering. Complexity: O(nodes x classes), and
     /// O(cases x depth) where leaves are shared.
-    pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<Grown> {
-        let of_node = |node: &CaseNode<S>| Grown {
+    pub fn grown(&self, tree: &Rc<Subtree<S>>) -> Vec<GrownNode> {
+        let of_node = |node: &CaseNode<S>| GrownNode {
             masses: node.masses.to_vec().into(),
             whole: node.whole,
             rows: node.rows,
             split: None,
         };
         let mut grown = vec![of_node(&tree.node)];
-        let mut splitter = Splitter::default();
+        let mut splitter = Partitioner::default();
         let mut pending = vec![(0, tree)];
         while let Some((id, tree)) = pending.pop() {
             let Some(split) = &tree.split else { continue };
@@ -207,10 +206,10 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
                     // A tree that was built is shown, whatever the limits of its search.
                     let unlimited = Budget::unlimited();
                     let ticker = &mut Ticker::new(&unlimited);
-                    let cut = (split.column as usize, &split.cut);
-                    let parts = splitter.split(&tree.node.cases, &self.context.table, cut, ticker, |_| false);
+                    let (table, column) = (&self.context.table, split.column as usize);
+                    let parts = splitter.partition(&tree.node.cases, table, column, &split.cut, ticker, |_| false);
                     let parts = parts.expect("without a limit").into_iter();
-                    grown.extend(parts.map(|part| Grown {
+                    grown.extend(parts.map(|part| GrownNode {
                         masses: part.masses.into_vec().into(),
                         whole: part.whole,
                         rows: part.rows as u32,
@@ -219,8 +218,8 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
                 }
             }
             pending.extend(tree.children.iter().enumerate().map(|(branch, child)| (first + branch, child)));
-            let (column, cut, own) = (split.column, split.cut.clone(), split.own);
-            grown[id].split = Some(GrownSplit { column, cut, first: first as u32, own });
+            let (column, test, own) = (split.column, split.cut.clone(), split.own);
+            grown[id].split = Some(GrownSplit { column, test, first: first as u32, own });
         }
         grown
     }

@@ -10,11 +10,7 @@ use super::node::{BranchTarget, CaseNode, CaseSplit, HeldOutCases, Subtree};
 use super::recent::RecentTrees;
 use crate::budget::Stop;
 use crate::greedy::Missing;
-use crate::greedy::cases::Part;
-use crate::greedy::finish::mass_value;
-use crate::greedy::ranking::Ranking;
-use crate::greedy::split::Cut;
-use crate::greedy::table::NONE;
+use crate::greedy::engine::{BranchCases, CasesToSplit, CodedTest, MISSING, SplitCache, mass_value};
 use crate::subsets::error_estimator::ErrorEstimator;
 use crate::subsets::feature_set::FeatureSet;
 
@@ -37,8 +33,8 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         self.charge(self.ranking_bytes(node, features))?;
         let mut ranking = node.ranking.borrow_mut();
         let bytes = ranking.bytes();
-        let cases = (&node.cases, &node.masses[..], node.count);
-        let ranked = self.ranks.rank(&mut ranking, cases, features.as_ref(), &mut self.ticker);
+        let cases = CasesToSplit { cases: &node.cases, masses: &node.masses, count: node.count };
+        let ranked = self.ranks.evaluate(&mut ranking, &cases, features.as_ref(), &mut self.ticker);
         node.bytes.resize(bytes, ranking.bytes());
         ranked?;
         Ok(ranking.best(features.as_ref()).expect("it is known now"))
@@ -68,7 +64,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
             false if everywhere < SMALL => everywhere,
             false => {
                 let codes = table.columns[column].codes();
-                let is_missing = |case: &&u32| codes[**case as usize] == NONE;
+                let is_missing = |case: &&u32| codes[**case as usize] == MISSING;
                 8 * n_branches * node.cases.cases().iter().filter(is_missing).count()
             }
         };
@@ -80,11 +76,11 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         self.evict_if_full();
         let (column, cut) = {
             let ranking = node.ranking.borrow();
-            let (column, found) = ranking.found(place);
+            let (column, found) = ranking.split(place);
             if let Some(split) = node.split_by(column) {
                 return Ok(split);
             }
-            (column, found.cut.clone())
+            (column, found.test.clone())
         };
         let context = self.context;
         let table = &context.table;
@@ -92,9 +88,9 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         let depth = u64::from(node.depth) + 1;
         self.depth.go_down(depth)?;
         self.charge(self.split_bytes(node, column as usize, cut.n_branches()))?;
-        let may_split = |part: &Part| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
-        let parts = self.splitter.split(&node.cases, table, (column as usize, &cut), &mut self.ticker, may_split)?;
-        let own = coded.has_own(&node.cases);
+        let may_split = |part: &BranchCases| !self.ranks.is_leaf(&part.masses, part.whole, part.count, depth);
+        let parts = self.splitter.partition(&node.cases, table, column as usize, &cut, &mut self.ticker, may_split)?;
+        let own = coded.has_own(node.cases.cases());
         let mut split = CaseSplit {
             column,
             own,
@@ -107,7 +103,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
             empty_error: 0,
         };
         self.route_held_out(node, &mut split);
-        let constant = (!coded.ordered && matches!(split.cut, Cut::Each(_))).then_some(column);
+        let constant = (!coded.ordered && matches!(split.cut, CodedTest::Each(_))).then_some(column);
         let partition = std::mem::take(&mut self.partition);
         let branches = parts.into_iter().enumerate().map(|(branch, part)| {
             let held_out = if split.routing.is_some() { partition.branch(branch) } else { &[] };
@@ -115,7 +111,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
             if part.set.cases().is_empty() {
                 return BranchTarget::Leaf(self.leaf_of_all(part, held_out, depth));
             }
-            let ranking = Ranking::part_of(&node.ranking.borrow(), constant);
+            let ranking = SplitCache::part_of(&node.ranking.borrow(), constant);
             BranchTarget::Node(self.inner_node(part, held_out.into(), depth, ranking))
         });
         split.branches = branches.collect();
@@ -145,7 +141,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
 
     /// The leaf of cases that are a leaf of every tree. Where leaf masses are not shown, leaves of one class and error
     /// are shared: of one class, not of one label, since cases that are spread mix the shares of classes.
-    fn leaf_of_all(&mut self, part: Part, held_out: &[u32], depth: u64) -> Rc<Subtree<S>> {
+    fn leaf_of_all(&mut self, part: BranchCases, held_out: &[u32], depth: u64) -> Rc<Subtree<S>> {
         let mut classes = part.masses.iter().enumerate().filter(|(_, mass)| **mass > 0).map(|(class, _)| class);
         let (class, is_pure) = (classes.next().unwrap_or(0), classes.next().is_none());
         let is_pessimistic = matches!(self.context.estimator, ErrorEstimator::Pessimistic(_));
@@ -155,7 +151,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         if let Some(leaf) = self.pure.get(&(class, error)).filter(|_| is_shared) {
             return leaf.clone();
         }
-        let node = Rc::new(self.case_node(part, HeldOutCases::new(), prediction, depth, Ranking::none()));
+        let node = Rc::new(self.case_node(part, HeldOutCases::new(), prediction, depth, SplitCache::none()));
         let leaf = Rc::new(Subtree::leaf(&node, error, S::empty(self.n_features())));
         if is_shared {
             self.pure.insert((class, error), leaf.clone());
@@ -166,10 +162,10 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
     /// A case set that columns may split.
     pub(super) fn inner_node(
         &mut self,
-        part: Part,
+        part: BranchCases,
         held_out: HeldOutCases,
         depth: u64,
-        ranking: Ranking,
+        ranking: SplitCache,
     ) -> Rc<CaseNode<S>> {
         self.case_sets += 1;
         let prediction = self.prediction(&part, &held_out);
@@ -177,18 +173,18 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
     }
 
     /// A case set that no column splits.
-    pub(super) fn leaf_node(&self, part: Part, held_out: HeldOutCases, depth: u64) -> CaseNode<S> {
+    pub(super) fn leaf_node(&self, part: BranchCases, held_out: HeldOutCases, depth: u64) -> CaseNode<S> {
         let prediction = self.prediction(&part, &held_out);
-        self.case_node(part, held_out, prediction, depth, Ranking::none())
+        self.case_node(part, held_out, prediction, depth, SplitCache::none())
     }
 
     fn case_node(
         &self,
-        part: Part,
+        part: BranchCases,
         held_out: HeldOutCases,
         prediction: LeafPrediction,
         depth: u64,
-        ranking: Ranking,
+        ranking: SplitCache,
     ) -> CaseNode<S> {
         let node = CaseNode {
             label: prediction.label,
@@ -211,7 +207,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
     }
 
     /// The class of a leaf, and its error on the held-out cases that come whole, or the estimate from its own cases.
-    fn prediction(&self, part: &Part, held_out: &[u32]) -> LeafPrediction {
+    fn prediction(&self, part: &BranchCases, held_out: &[u32]) -> LeafPrediction {
         let label = self.context.costs.leaf(&part.masses).1;
         let error = match &self.context.estimator {
             ErrorEstimator::None => 0,

@@ -4,8 +4,7 @@
 use smallvec::SmallVec;
 
 use super::node::{CaseNode, Subtree};
-use crate::greedy::finish::mass_value;
-use crate::greedy::table::Table;
+use crate::greedy::engine::{GrowthData, mass_value};
 use crate::subsets::holdout::HoldoutSet;
 use crate::subsets::holdout::routing::Route;
 
@@ -27,7 +26,7 @@ impl FractionalVote {
     /// to and that is not `let_through`.
     pub fn label_of<S>(
         &mut self,
-        table: &Table,
+        table: &GrowthData,
         holdout: &HoldoutSet,
         tree: &Subtree<S>,
         case: u32,
@@ -51,7 +50,7 @@ impl FractionalVote {
     /// if it always can).
     fn walk<S, const HEAVIEST: bool>(
         &mut self,
-        table: &Table,
+        table: &GrowthData,
         holdout: &HoldoutSet,
         tree: &Subtree<S>,
         case: u32,
@@ -106,7 +105,7 @@ impl FractionalVote {
     }
 
     /// Adds the class shares of a leaf, times the share of the case that comes there.
-    fn add<S>(&mut self, table: &Table, leaf: &CaseNode<S>, share: f64) {
+    fn add<S>(&mut self, table: &GrowthData, leaf: &CaseNode<S>, share: f64) {
         let masses = || leaf.masses.iter().map(|&mass| mass_value(table, mass, leaf.whole));
         let total = || masses().sum::<f64>();
         if table.n_classes > KEPT_CLASSES {

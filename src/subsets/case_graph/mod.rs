@@ -39,18 +39,15 @@ use super::feature_set::FeatureSet;
 use super::holdout::partition::HoldoutPartition;
 use super::stack::Stack;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
-use crate::greedy::cases::{Part, Splitter};
-use crate::greedy::ranking::Ranking;
-use crate::greedy::ranks::{NewRanks, Ranks};
-use crate::greedy::rules;
+use crate::greedy::engine::{self, BranchCases, NewEvaluator, Partitioner, SplitCache, SplitEvaluator};
 
 /// The case graph of one worker.
 pub(super) struct CaseGraph<'g, S: FeatureSet> {
     context: &'g SearchContext,
     pub ticker: Ticker<'g>,
     root: Option<Rc<CaseNode<S>>>,
-    ranks: Box<dyn Ranks>,
-    splitter: Splitter,
+    ranks: Box<dyn SplitEvaluator>,
+    splitter: Partitioner,
     partition: HoldoutPartition,
     vote: FractionalVote,
     /// Leaves of one class, which are shared, by class and error.
@@ -86,13 +83,13 @@ impl<'g, S: FeatureSet> CaseGraph<'g, S> {
         let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
         let fixed = budget.reserve(context.worker_bytes(threads))?;
         budget.check()?;
-        let ranks = NewRanks { table: table.clone(), pool };
+        let ranks = NewEvaluator { table: table.clone(), pool };
         let mut graph = CaseGraph {
             context,
             ticker: Ticker::new(budget),
             root: None,
-            ranks: rules::with_rules(&table, &context.params, &context.costs, ranks),
-            splitter: Splitter::default(),
+            ranks: engine::dispatch(&table, &context.params, &context.costs, ranks),
+            splitter: Partitioner::default(),
             partition: HoldoutPartition::default(),
             vote: FractionalVote::default(),
             pure: FxHashMap::default(),
@@ -106,12 +103,12 @@ impl<'g, S: FeatureSet> CaseGraph<'g, S> {
             ErrorEstimator::Holdout(holdout) => (0..holdout.n_cases as u32).collect(),
             _ => HeldOutCases::new(),
         };
-        let root = Part::all(&table);
+        let root = BranchCases::all(&table);
         let is_leaf = graph.ranks.is_leaf(&root.masses, root.whole, root.count, 0);
         graph.root = Some(match is_leaf {
             // No column can split it, so none is looked at.
             true => Rc::new(graph.leaf_node(root, held_out, 0)),
-            false => graph.inner_node(root, held_out, 0, Ranking::empty(table.columns.len())),
+            false => graph.inner_node(root, held_out, 0, SplitCache::empty(table.columns.len())),
         });
         Ok(graph)
     }

@@ -7,9 +7,7 @@ use smallvec::SmallVec;
 
 use super::memory::AccountedBytes;
 use super::recent::RecentTrees;
-use crate::greedy::cases::{CaseSet, Masses};
-use crate::greedy::ranking::Ranking;
-use crate::greedy::split::Cut;
+use crate::greedy::engine::{CaseSet, CodedTest, MassByClass, SplitCache};
 use crate::subsets::feature_set::FeatureSet;
 use crate::subsets::holdout::routing::Routing;
 
@@ -21,7 +19,7 @@ pub(crate) struct CaseNode<S> {
     /// The building cases; empty where the set is a leaf of every tree.
     pub cases: CaseSet,
     /// Their class masses.
-    pub masses: Masses,
+    pub masses: MassByClass,
     /// The number of cases: counts times fractions.
     pub count: u64,
     /// The number of rows, whole or in part.
@@ -38,7 +36,7 @@ pub(crate) struct CaseNode<S> {
     /// Class shares, where held-out cases are spread. Behind a thin pointer, since few case sets have them.
     pub shares: OnceCell<Box<Box<[f64]>>>,
     /// The splits of the columns that trees asked for, best first.
-    pub ranking: RefCell<Ranking>,
+    pub ranking: RefCell<SplitCache>,
     /// The splits that trees took, with the case sets that they lead to.
     pub splits: RefCell<SmallVec<[Rc<CaseSplit<S>>; 1]>>,
     /// The trees that were built on these cases last.
@@ -50,7 +48,7 @@ pub(crate) struct CaseNode<S> {
 /// A split of a case set, and the case sets that it leads to.
 pub(crate) struct CaseSplit<S> {
     pub column: u32,
-    pub cut: Cut,
+    pub cut: CodedTest,
     /// Whether a building case came whose missing value counts as a value.
     pub own: bool,
     pub branches: SmallVec<[BranchTarget<S>; 2]>,
@@ -133,7 +131,7 @@ impl<S> CaseSplit<S> {
     /// About how many bytes it takes, the case sets it leads to not counted.
     pub fn bytes(&self) -> usize {
         let codes = match &self.cut {
-            Cut::Each(codes) | Cut::In(codes) => 4 * codes.len(),
+            CodedTest::Each(codes) | CodedTest::In(codes) => 4 * codes.len(),
             _ => 0,
         };
         size_of::<Self>() + 64 + 24 * self.branches.len() + 4 * (self.spread.len() + self.by_mass.len()) + codes

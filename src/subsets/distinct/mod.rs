@@ -19,7 +19,7 @@ use super::progress::Board;
 use crate::budget::{Budget, Status};
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 use crate::tree::Tree;
 
 /// What an enumeration counted.
@@ -43,7 +43,7 @@ pub struct DistinctTree {
     /// The features it uses, ascending.
     pub features: Vec<usize>,
     /// Its nodes, unless they are many.
-    grown: Option<Vec<Grown>>,
+    grown: Option<Vec<GrownNode>>,
     context: Arc<SearchContext>,
 }
 
@@ -63,7 +63,7 @@ impl DistinctTree {
 
     /// About how many bytes it takes.
     pub fn bytes(&self) -> u64 {
-        let of_node = |node: &Grown| 100 + node.masses.held();
+        let of_node = |node: &GrownNode| 100 + node.masses.held();
         let nodes: u64 = self.grown.as_ref().map_or(0, |grown| grown.iter().map(of_node).sum());
         (size_of::<Self>() + 32 + 8 * self.features.capacity()) as u64 + nodes
     }

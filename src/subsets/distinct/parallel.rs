@@ -15,7 +15,7 @@ use super::tasks::{Batch, TaskProducer, VisitTask};
 use super::visit::{DistinctVisit, Sink, VisitCounts, VisitEnd};
 use super::{DistinctTree, Listing};
 use crate::budget::{Budget, Stop};
-use crate::greedy::growth::Grown;
+use crate::greedy::engine::GrownNode;
 use crate::subsets::case_graph::{CaseGraph, Subtree};
 use crate::subsets::context::SearchContext;
 use crate::subsets::feature_set::FeatureSet;
@@ -71,7 +71,7 @@ impl Enumeration<'_> {
             Ok(reserved) => reserved.keep(),
             Err(_) => return 0,
         }
-        let of_node = size_of::<Grown>() + 8 * self.context.table.n_classes;
+        let of_node = size_of::<GrownNode>() + 8 * self.context.table.n_classes;
         (bytes / trees) as usize / of_node
     }
 

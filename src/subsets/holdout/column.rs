@@ -6,19 +6,19 @@ use std::sync::OnceLock;
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Value};
 use crate::error::{Error, Result, list_names};
-use crate::greedy::table::{Coded, NONE};
+use crate::greedy::engine::TrainingColumn;
 use crate::tree::{Threshold, Unseen};
 
 /// The code of a level that no tree knows.
-pub(super) const UNSEEN: u32 = NONE - 1;
-/// Codes below it fit into a byte, beside the last bytes of [`UNSEEN`] and [`NONE`].
+pub(super) const UNSEEN: u32 = MISSING - 1;
+/// Codes below it fit into a byte, beside the last bytes of [`UNSEEN`] and [`MISSING`].
 pub(super) const NARROW: u32 = UNSEEN & 0xff;
 
-const _: () = assert!(MISSING == NONE);
+const _: () = assert!(MISSING == MISSING);
 
 /// One column of the held-out cases.
 pub(super) struct HoldoutColumn {
-    /// Per case: the rank of its value among `values`, or its level; [`NONE`] or [`UNSEEN`].
+    /// Per case: the rank of its value among `values`, or its level; [`MISSING`] or [`UNSEEN`].
     pub codes: Vec<u32>,
     /// Its position among the columns of few codes.
     pub narrow: Option<usize>,
@@ -45,7 +45,7 @@ impl HoldoutColumn {
                         level: names[code as usize].clone(),
                         known: list_names(levels),
                     }),
-                    _ => Ok(NONE),
+                    _ => Ok(MISSING),
                 };
                 let codes = values.into_iter().zip(rows).map(code).collect::<Result<_>>()?;
                 let n_ordered = if matches!(feature.kind, Kind::Ordinal(_)) { levels.len() as u32 } else { 0 };
@@ -62,7 +62,7 @@ impl HoldoutColumn {
     }
 
     /// Per value of the building cases: how many of `values` are less, and how many at most as great.
-    pub fn n_up_to(&self, coded: &Coded) -> &[[u32; 2]] {
+    pub fn n_up_to(&self, coded: &TrainingColumn) -> &[[u32; 2]] {
         self.n_up_to.get_or_init(|| {
             let mut n = 0;
             let n_up_to = |code: u32| {
@@ -76,11 +76,11 @@ impl HoldoutColumn {
     }
 }
 
-/// The rank of each value among those that occur, and these, ascending. Missing values get [`NONE`].
+/// The rank of each value among those that occur, and these, ascending. Missing values get [`MISSING`].
 fn ranks(values: &[Value]) -> (Vec<u32>, Vec<Value>) {
     let mut order: Vec<usize> = (0..values.len()).filter(|&case| values[case] != Value::Missing).collect();
     order.sort_unstable_by(|&a, &b| compare(values[a], values[b]));
-    let mut codes = vec![NONE; values.len()];
+    let mut codes = vec![MISSING; values.len()];
     let mut distinct: Vec<Value> = Vec::new();
     for case in order {
         if distinct.last().is_none_or(|&last| compare(last, values[case]).is_lt()) {

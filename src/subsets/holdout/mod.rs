@@ -26,8 +26,7 @@ use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::Costs;
 use crate::data::Dataset;
 use crate::error::Result;
-use crate::greedy::split::Cut;
-use crate::greedy::table::Table;
+use crate::greedy::engine::{CodedTest, GrowthData, have_equal_costs};
 use crate::greedy::{self, Missing};
 use crate::lines::Lines;
 use crate::tree::Tree;
@@ -73,7 +72,7 @@ impl HoldoutSet {
         let rows: Vec<usize> = (0..data.n_rows()).filter(|&row| units.mass(data, row) > 0).collect();
         let masses: Vec<u64> = rows.iter().map(|&row| units.mass(data, row)).collect();
         let spreads = params.missing == Missing::Fractional;
-        let uneven = params.costs.as_ref().filter(|costs| spreads && !greedy::finish::are_equal(costs));
+        let uneven = params.costs.as_ref().filter(|costs| spreads && !have_equal_costs(costs));
         Ok(HoldoutSet {
             n_cases: rows.len(),
             data: data.clone(),
@@ -95,7 +94,7 @@ impl HoldoutSet {
     /// If a level is unseen and that is an error; or if a limit is reached.
     pub fn code(
         mut self,
-        table: &Table,
+        table: &GrowthData,
         params: &greedy::Params,
         ticker: &mut Ticker,
     ) -> std::result::Result<Self, SetupError> {
@@ -205,8 +204,8 @@ impl HoldoutSet {
     /// spread.
     pub fn routing(
         &self,
-        table: &Table,
-        split: (u32, &Cut),
+        table: &GrowthData,
+        split: (u32, &CodedTest),
         masses: &[f64],
         own_came: bool,
         fractional: bool,
@@ -217,7 +216,7 @@ impl HoldoutSet {
 
     /// Routes cases down a split.
     #[inline(always)]
-    pub fn router<'a>(&'a self, routing: &'a Routing, cut: &'a Cut) -> Router<'a> {
+    pub fn router<'a>(&'a self, routing: &'a Routing, cut: &'a CodedTest) -> Router<'a> {
         Router { column: &self.columns[routing.column as usize], narrow: &self.narrow, routing, cut }
     }
 

@@ -2,8 +2,7 @@
 
 use super::column::{HoldoutColumn, NARROW, UNSEEN};
 use crate::data::Value;
-use crate::greedy::split::Cut;
-use crate::greedy::table::{Coded, NONE};
+use crate::greedy::engine::{CodedTest, MISSING, TrainingColumn};
 use crate::lines::Lines;
 use crate::tree::Threshold;
 
@@ -35,14 +34,14 @@ pub(crate) struct Routing {
 impl Routing {
     pub(super) fn new(
         values: &HoldoutColumn,
-        coded: &Coded,
-        (column, cut): (u32, &Cut),
+        coded: &TrainingColumn,
+        (column, cut): (u32, &CodedTest),
         masses: &[f64],
         own_came: bool,
         fractional: bool,
     ) -> Self {
         let (bounds, threshold) = match cut {
-            Cut::AtMost { below, above } => {
+            CodedTest::AtMost { below, above } => {
                 let n_up_to = values.n_up_to(coded);
                 let bounds = [n_up_to[*below as usize][1], n_up_to[*above as usize][0]];
                 let is_asked = bounds[0] < bounds[1] || coded.imputed.is_some();
@@ -55,11 +54,11 @@ impl Routing {
         let heaviest =
             (0..masses.len()).fold(0, |best, branch| if masses[branch] > masses[best] { branch } else { best });
         let heaviest = Route::Branch(heaviest as u32);
-        let asks_missing = matches!(cut, Cut::Is(code) if Some(*code) == coded.own);
+        let asks_missing = matches!(cut, CodedTest::Is(code) if Some(*code) == coded.own);
         let missing = match (cut, coded.own.filter(|_| own_came), coded.imputed) {
             _ if fractional => Route::Spread,
             _ if asks_missing => Route::Branch(0),
-            (Cut::Each(_) | Cut::In(_), Some(own), _) => route_of_level(cut, own),
+            (CodedTest::Each(_) | CodedTest::In(_), Some(own), _) => route_of_level(cut, own),
             (_, Some(_), _) => Route::Branch(1),
             (_, None, Some(Value::Level(level))) if !coded.ordered => route_of_level(cut, level),
             (_, None, Some(value)) => Route::Branch(u32::from(!passes(value))),
@@ -76,7 +75,7 @@ pub(crate) struct Router<'a> {
     pub(super) column: &'a HoldoutColumn,
     pub(super) narrow: &'a Lines,
     pub(super) routing: &'a Routing,
-    pub(super) cut: &'a Cut,
+    pub(super) cut: &'a CodedTest,
 }
 
 impl Router<'_> {
@@ -92,9 +91,9 @@ impl Router<'_> {
             None => column.codes[case as usize],
         };
         match (code, self.cut) {
-            (NONE, _) => routing.missing,
+            (MISSING, _) => routing.missing,
             (UNSEEN, _) => routing.unseen,
-            (_, Cut::AtMost { .. }) => {
+            (_, CodedTest::AtMost { .. }) => {
                 let [below, above] = routing.bounds;
                 Route::Branch(match routing.threshold {
                     Some(threshold) if code >= below && code < above => {
@@ -104,7 +103,7 @@ impl Router<'_> {
                 })
             }
             (_, cut) if routing.is_ordered => {
-                debug_assert!(matches!(cut, Cut::Is(_)));
+                debug_assert!(matches!(cut, CodedTest::Is(_)));
                 Route::Branch(1)
             }
             (_, cut) => route_of_level(cut, code),
@@ -114,13 +113,15 @@ impl Router<'_> {
 
 /// The branch of a level without an order.
 #[inline]
-fn route_of_level(cut: &Cut, code: u32) -> Route {
+fn route_of_level(cut: &CodedTest, code: u32) -> Route {
     match cut {
-        Cut::Is(same) => Route::Branch(u32::from(code != *same)),
-        Cut::In(codes) => Route::Branch(u32::from(codes.binary_search(&code).is_err())),
+        CodedTest::Is(same) => Route::Branch(u32::from(code != *same)),
+        CodedTest::In(codes) => Route::Branch(u32::from(codes.binary_search(&code).is_err())),
         // Mostly building cases have all levels, or all up to this one.
-        Cut::Each(codes) if codes.get(code as usize) == Some(&code) => Route::Branch(code),
-        Cut::Each(codes) => codes.binary_search(&code).map_or(Route::Empty, |branch| Route::Branch(branch as u32)),
-        Cut::AtMost { .. } => unreachable!("levels without an order have no threshold"),
+        CodedTest::Each(codes) if codes.get(code as usize) == Some(&code) => Route::Branch(code),
+        CodedTest::Each(codes) => {
+            codes.binary_search(&code).map_or(Route::Empty, |branch| Route::Branch(branch as u32))
+        }
+        CodedTest::AtMost { .. } => unreachable!("levels without an order have no threshold"),
     }
 }

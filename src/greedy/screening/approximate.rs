@@ -1,46 +1,47 @@
-//! Entropies of many sets of two classes at once, to a few digits: they tell which splits are worth an exact look.
+//! Approximate entropies of many sets of two classes at once.
 //!
-//! Floats of four bytes without a table, in loops that compilers turn into vector instructions of every kind. With masses
-//! below 2^31 the logarithm is wrong by 2^-18.5 at most, and rounding of it and of its product by 2^-19 each: x log2 x by
-//! 2^-17.5 x, the purity of a set by 2^-16 of its mass. A gain, of a split and of what it splits, is wrong by less than
-//! 2^-14 of the mass, so that one of two gains that differ by [`MARGIN`] is greater without doubt.
+//! They are computed in floats of four bytes without a table, in loops that compilers turn into vector instructions. For
+//! masses below 2^31 the error of the logarithm is at most 2^-18.5, and rounding of it and of its product adds 2^-19 each:
+//! the error of x log2 x is at most 2^-17.5 x, and that of the purity of a set 2^-16 of its mass. The error of a gain, which
+//! is the purity of the branches less that of the node, is below 2^-14 of the mass. So of two gains that differ by
+//! [`MARGIN`], the greater one is certain.
 
 use crate::simd::{BLOCK, Instructions, Kernel};
 
-/// How far gains per unit of mass must differ.
-pub(crate) const MARGIN: f32 = 1.0 / 8192.0;
+/// Gains per unit of mass that differ by this much are in the right order.
+pub(super) const MARGIN: f32 = 1.0 / 8192.0;
 
 /// Coefficients of log2(1 + t) / t for t in [0, 1), from t^0 on.
 const SERIES: [f32; 6] = [1.442_534_8, -0.718_033_6, 0.457_158_12, -0.277_341_63, 0.121_472_95, -0.025_792_345];
 
-/// About x log2 x of a mass below 2^31.
+/// An approximation of x log2 x for a mass below 2^31.
 #[inline(always)]
 fn x_log_x(x: u32) -> f32 {
     let value = x as i32 as f32;
     let bits = value.to_bits() as i32;
-    // The exponent and the mantissa; nothing is added for 0, whose exponent is no number's.
+    // The exponent and the mantissa. The product is 0 for a mass of 0, whatever its exponent.
     let exponent = ((bits >> 23) - 127) as f32;
     let t = f32::from_bits((bits & 0x007f_ffff | 0x3f80_0000) as u32) - 1.0;
     let [a, b, c, d, e, f] = SERIES;
     value * (exponent + t * (a + t * (b + t * (c + t * (d + t * (e + t * f))))))
 }
 
-/// About the purity of a set of these class masses: minus its entropy in bits, times its mass.
+/// An approximation of the purity of a set of these class masses: minus its entropy in bits, times its mass.
 #[inline(always)]
-pub(crate) fn purity(first: u32, second: u32) -> f32 {
+pub(super) fn purity(first: u32, second: u32) -> f32 {
     x_log_x(first) + x_log_x(second) - x_log_x(first.wrapping_add(second))
 }
 
-/// The purities of sets of these masses of the first class and of the second; together.
-pub(crate) struct Sets<'a> {
-    /// How many. Masses and purities are longer, by less than a block.
+/// Computes the purities of sets with these masses of the first and second class; returns their sum.
+pub(super) struct SetPurities<'a> {
+    /// The number of sets. Masses and purities are padded by less than a block.
     pub n: usize,
     pub first: &'a [u32],
     pub second: &'a [u32],
     pub purities: &'a mut [f32],
 }
 
-impl Kernel for Sets<'_> {
+impl Kernel for SetPurities<'_> {
     type Output = f64;
 
     #[inline(always)]
@@ -56,10 +57,10 @@ impl Kernel for Sets<'_> {
     }
 }
 
-/// The purities of the two sets that a cut makes, together: one of these masses, and the rest of `whole`. The greatest;
-/// none where either has less mass than `least`.
-pub(crate) struct Cuts<'a> {
-    /// As for [`Sets`].
+/// Computes, for each cut, the sum of the purities of the two sets that it makes: one with these masses, and the rest of
+/// `whole`; minus infinity if either has less mass than `least`. Returns the greatest sum.
+pub(super) struct CutPurities<'a> {
+    /// As for [`SetPurities`].
     pub n: usize,
     pub first: &'a [u32],
     pub second: &'a [u32],
@@ -68,19 +69,19 @@ pub(crate) struct Cuts<'a> {
     pub least: u32,
 }
 
-impl Kernel for Cuts<'_> {
+impl Kernel for CutPurities<'_> {
     type Output = f32;
 
     #[inline(always)]
     fn run<P: Instructions>(self) -> f32 {
-        let Cuts { n, first, second, purities, whole: [all_first, all_second], least } = self;
+        let CutPurities { n, first, second, purities, whole: [all_first, all_second], least } = self;
         let all = all_first + all_second;
         let mut greatest = [f32::NEG_INFINITY; BLOCK];
         let mut at = 0;
         for ((first, second), purities) in blocks(first).zip(blocks(second)).zip(blocks_mut(purities, n)) {
             for lane in 0..BLOCK {
                 let (a, b) = (first[lane], second[lane]);
-                // Wrapping: behind the last there is anything.
+                // Wrapping, since the padding has arbitrary masses.
                 let below = a.wrapping_add(b);
                 let both = purity(a, b) + purity(all_first.wrapping_sub(a), all_second.wrapping_sub(b));
                 let is_cut = below >= least && all.wrapping_sub(below) >= least && at + lane < n;
@@ -111,7 +112,7 @@ mod tests {
     use crate::simd::Isa;
 
     #[test]
-    fn rough_is_near() {
+    fn approximations_are_within_their_error() {
         let exact = |x: u32| f64::from(x) * f64::from(x.max(1)).log2();
         let near = |a: u32, b: u32| exact(a) + exact(b) - exact(a + b);
         let steps = (0..3000).chain((0..31).flat_map(|i| [1 << i, (1 << i) + 1, (3u32 << i) / 2, (1 << (i + 1)) - 1]));
@@ -126,11 +127,11 @@ mod tests {
     }
 
     #[test]
-    fn all_sets_of_instructions_agree_with_the_definition() {
+    fn all_instruction_sets_agree_with_the_definition() {
         for n in [1, 2, 15, 16, 17, 40] {
             let mass = |seed: u64| (mix(seed) >> 40) as u32;
             let masses: Vec<[u32; 2]> = (0..n).map(|i| [mass(2 * i), mass(2 * i + 1) * u32::from(i % 3 > 0)]).collect();
-            // Behind the last there is anything.
+            // The padding has arbitrary masses.
             let of = |class: usize| {
                 let rest = (0..BLOCK as u64).map(|i| mix(1000 + i) as u32);
                 masses.iter().map(|masses| masses[class]).chain(rest).collect::<Vec<u32>>()
@@ -139,13 +140,13 @@ mod tests {
             let whole = [1 << 26, 1 << 27];
             for isa in Isa::all() {
                 let mut purities = vec![7.0; n + BLOCK];
-                let sum = isa.run(Sets { n, first: &first, second: &second, purities: &mut purities });
+                let sum = isa.run(SetPurities { n, first: &first, second: &second, purities: &mut purities });
                 let expected: Vec<f32> = masses.iter().map(|&[a, b]| purity(a, b)).collect();
                 assert_eq!(purities[..n], expected);
                 assert_eq!(sum, expected.iter().map(|&purity| f64::from(purity)).sum::<f64>());
                 for least in [0, 1 << 24] {
                     let purities = &mut purities[..];
-                    let greatest = isa.run(Cuts { n, first: &first, second: &second, purities, whole, least });
+                    let greatest = isa.run(CutPurities { n, first: &first, second: &second, purities, whole, least });
                     let pair = |&[a, b]: &[u32; 2]| match a + b < least {
                         true => f32::NEG_INFINITY,
                         false => purity(a, b) + purity(whole[0] - a, whole[1] - b),

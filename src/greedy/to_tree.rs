@@ -1,31 +1,33 @@
-//! From the nodes that were grown to the tree that users see: tests, masses, labels, and where missing values go.
+//! From grown nodes to the public tree: tests, masses, labels, and the branches of missing values.
 
 use std::cmp::Reverse;
 
-use super::growth::{Grown, GrownSplit};
-use super::split::Cut;
-use super::table::{Coded, Listed, Table};
+use super::data::{GrowthData, ListedBranches, TrainingColumn};
+use super::growth::{GrownNode, GrownSplit};
+use super::params::{Missing, Params};
+use super::types::CodedTest;
 use super::weigh::class_masses;
-use super::{Missing, Params};
 use crate::criterion::Costs;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
-/// The test of a split, and for each of its branches the branch of growth, if a case took it.
-fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) -> (Test, Vec<Option<u32>>) {
+/// The test of a split, and for each of its branches the branch of growth, if a training case took it.
+fn test_of(coded: &TrainingColumn, GrownSplit { column: feature, test, .. }: &GrownSplit) -> (Test, Vec<Option<u32>>) {
     let feature = *feature;
     let two = vec![Some(0), Some(1)];
-    match cut {
-        Cut::AtMost { below, above } => (Test::AtMost { feature, threshold: coded.threshold(*below, *above) }, two),
-        Cut::Is(code) if Some(*code) == coded.own => (Test::Missing { feature }, two),
-        Cut::Is(level) => (Test::Is { feature, level: *level }, two),
-        Cut::In(codes) => {
+    match test {
+        CodedTest::AtMost { below, above } => {
+            (Test::AtMost { feature, threshold: coded.threshold(*below, *above) }, two)
+        }
+        CodedTest::Is(code) if Some(*code) == coded.own => (Test::Missing { feature }, two),
+        CodedTest::Is(level) => (Test::Is { feature, level: *level }, two),
+        CodedTest::In(codes) => {
             let levels = codes.iter().copied().filter(|&code| Some(code) != coded.own).collect();
             (Test::In { feature, levels }, two)
         }
-        Cut::Each(codes) => {
-            let Listed { levels, missing, others } = coded.listed(codes);
+        CodedTest::Each(codes) => {
+            let ListedBranches { levels, missing, others } = coded.listed(codes);
             let branch = |code: u32| codes.binary_search(&code).ok().map(|branch| branch as u32);
             let mut branches: Vec<Option<u32>> = levels.iter().map(|&level| branch(level)).collect();
             branches.extend(missing.then(|| coded.own.and_then(branch)));
@@ -38,7 +40,7 @@ fn test_of(coded: &Coded, GrownSplit { column: feature, cut, .. }: &GrownSplit) 
     }
 }
 
-/// The tree of one leaf, for a table that there was no time to code.
+/// The tree of a single leaf, for a table that the budget did not allow to code.
 pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Result<Tree> {
     let (masses, units, n_rows) = class_masses(data, params)?;
     let label = costs.leaf(&masses).1;
@@ -48,8 +50,8 @@ pub(crate) fn single_leaf(data: &Dataset, params: &Params, costs: &Costs) -> Res
     with_costs(tree.with_rows(vec![n_rows as u64])?, params)
 }
 
-/// Whether all errors cost the same.
-pub(crate) fn are_equal(costs: &[Vec<f64>]) -> bool {
+/// Whether all errors have the same cost.
+pub(crate) fn have_equal_costs(costs: &[Vec<f64>]) -> bool {
     let mut errors = (0..costs.len()).flat_map(|i| (0..costs.len()).filter(move |&j| j != i).map(move |j| costs[i][j]));
     let first = errors.next();
     errors.all(|cost| Some(cost) == first)
@@ -63,23 +65,29 @@ fn policies(params: &Params) -> Policies {
     Policies { missing, unseen: params.unseen }
 }
 
-/// The mass of whole cases, or of parts, as trees show it.
-pub(crate) fn mass_value(table: &Table, mass: u64, whole: bool) -> f64 {
-    // A power of two: nothing is lost, and the product stays in range.
+/// A mass of whole or fractional cases, as trees show it.
+pub(crate) fn mass_value(table: &GrowthData, mass: u64, whole: bool) -> f64 {
+    // Division by a power of two is exact.
     table.units.value_of(if whole { mass as f64 } else { mass as f64 / f64::from(1u32 << table.digits) })
 }
 
-/// Puts the nodes in preorder. Complexity: O(nodes x classes), without recursion.
-pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Costs, grown: &[Grown]) -> Result<Tree> {
+/// The tree of grown nodes, in preorder. Complexity: O(nodes x classes), without recursion.
+pub(crate) fn to_tree(
+    data: &Dataset,
+    table: &GrowthData,
+    params: &Params,
+    costs: &Costs,
+    grown: &[GrownNode],
+) -> Result<Tree> {
     let value = |mass: u64, whole: bool| mass_value(table, mass, whole);
-    let leaf = |node: &Grown, empty: bool| {
+    let leaf = |node: &GrownNode, empty: bool| {
         let all = node.masses.all();
         let masses = all.iter().map(|&mass| value(mass, node.whole)).collect();
         Node::Leaf(Leaf::Class { label: costs.leaf(&all).1, masses, empty })
     };
     let by_imputation = matches!(params.missing, Missing::Mean | Missing::ClassMean);
     let (mut nodes, mut rows): (Vec<Node>, Vec<u64>) = (Vec::new(), Vec::new());
-    // A node that was grown, or one whose empty branch is meant; and the branch of the node above that leads here.
+    // Grown nodes; whether an empty branch of the node is meant; the parent in the tree and its branch to the node.
     let mut pending = vec![(0u32, false, None)];
     while let Some((id, empty, parent)) = pending.pop() {
         let index = nodes.len() as u32;
@@ -104,7 +112,7 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
                 value(child.masses.total(), child.whole)
             })
         };
-        // In units: what is shown of them may be rounded.
+        // In units, since the masses that trees show may be rounded.
         let units = |branch: &Option<u32>| {
             branch.map_or(0, |branch| {
                 let child = &grown[(split.first + branch) as usize];
@@ -119,13 +127,17 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
             missing: false,
             test,
         };
-        let says = match (&coded.imputed, &split.cut) {
+        let of_missing = match (&coded.imputed, &split.test) {
             (Some(imputed), _) if by_imputation => made.test.branch(*imputed),
-            (_, Cut::In(codes)) if split.own => Some(usize::from(codes.last().copied() != coded.own)),
-            (_, Cut::AtMost { .. } | Cut::Is(_)) if split.own && !matches!(made.test, Test::Missing { .. }) => Some(1),
+            (_, CodedTest::In(codes)) if split.own => Some(usize::from(codes.last().copied() != coded.own)),
+            (_, CodedTest::AtMost { .. } | CodedTest::Is(_))
+                if split.own && !matches!(made.test, Test::Missing { .. }) =>
+            {
+                Some(1)
+            }
             _ => None,
         };
-        if let Some(branch) = says {
+        if let Some(branch) = of_missing {
             (made.default, made.missing) = (branch as u32, true);
         }
         for (branch, child) in branches.iter().enumerate().rev() {
@@ -139,11 +151,11 @@ pub(crate) fn finish(data: &Dataset, table: &Table, params: &Params, costs: &Cos
     with_costs(Tree::new(data.schema().clone(), policies(params), nodes)?.with_rows(rows)?, params)
 }
 
-/// The tree with what mixtures of leaves, and nodes above leaves, are judged by.
+/// Adds the costs by which the tree labels mixtures of leaves, unless all errors have the same cost.
 fn with_costs(tree: Tree, params: &Params) -> Result<Tree> {
     match &params.costs {
-        // Where all errors cost the same, the most probable class costs least.
-        Some(costs) if !are_equal(costs) => tree.with_costs(costs),
+        // If all errors have the same cost, the most probable class has the least.
+        Some(costs) if !have_equal_costs(costs) => tree.with_costs(costs),
         _ => Ok(tree),
     }
 }

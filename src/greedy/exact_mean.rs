@@ -1,9 +1,9 @@
-//! Means that depend on the values and their masses alone, not on the order of rows or on how they are repeated.
+//! Exact means: they depend on the values and their masses alone, not on the order of rows or on repetitions.
 
-/// The mean of floats by mass; masses are below 2^62 in all. With an infinite value it is that infinity, with both, 0.
-/// `None` without mass.
+/// The mean of floats by mass; the sum of masses is below 2^62. With an infinite value it is that infinity, and with both
+/// infinities 0. `None` without mass.
 ///
-/// All is exact but for the rounding to the nearest float (twice, below the least normal one). Complexity: O(values).
+/// Exact, except that the result is rounded to the nearest float (twice, if it is subnormal). Complexity: O(values).
 pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {
     let (mut sums, mut total) = ([0i128; 2048], 0);
     let mut infinite = [false; 2];
@@ -27,7 +27,7 @@ pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64>
         [false, true] => return Some(f64::INFINITY),
         _ => {}
     }
-    // As whole multiples of the least float and 2^-128: the more of either sign, less the other.
+    // Sums of either sign as multiples of 2^-128 times the least float; the greater less the smaller.
     let mut totals = [[0u64; LIMBS]; 2];
     for (exponent, &sum) in sums.iter().enumerate().filter(|(_, sum)| **sum != 0) {
         add(&mut totals[usize::from(sum < 0)], sum.unsigned_abs(), 128 + exponent.max(1) - 1);
@@ -47,14 +47,14 @@ pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64>
         (*limb, remainder) = ((part / u128::from(total)) as u64, part % u128::from(total));
     }
     let Some(top) = magnitude.iter().rposition(|&limb| limb != 0) else { return Some(0.0) };
-    // The first 64 digits, and whether any other is there: that is what rounding to the nearest float asks.
+    // Rounding to the nearest float needs the first 64 digits, and whether any later one is not 0.
     let (high, low) = (magnitude[top], if top > 0 { magnitude[top - 1] } else { 0 });
     let shift = high.leading_zeros();
     let both = (u128::from(high) << 64 | u128::from(low)) << shift;
     let others = both as u64 != 0 || remainder != 0 || magnitude[..top.saturating_sub(1)].iter().any(|&limb| limb != 0);
     let digits = ((both >> 64) as u64 | u64::from(others)) as f64;
     let scale = 64 * top as i32 - shift as i32 - 128 - 1074;
-    // Two steps: the power alone may be out of range.
+    // In two steps, since the power alone may be out of range.
     let mean = digits * 2f64.powi(scale / 2) * 2f64.powi(scale - scale / 2);
     Some(if is_negative { -mean } else { mean })
 }

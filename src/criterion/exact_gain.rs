@@ -1,4 +1,4 @@
-//! Gains that are not rounded, to compare those that rounding cannot tell apart.
+//! Exact gains, to compare gains that are closer than the rounding error.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -6,48 +6,49 @@ use std::sync::Arc;
 use num_bigint::BigUint;
 use smallvec::SmallVec;
 
+use super::Costs;
 use super::difference::Difference;
-use super::fraction::wide_product;
-use super::{Costs, Fraction};
+use super::fraction::{Fraction, wide_product};
 use crate::scale::common_divisor;
 
-/// A gain as the number it is.
+/// An exact gain.
 #[derive(Debug, Clone)]
-pub(crate) enum Exact {
-    /// A rational number of few digits.
+pub(crate) enum ExactGain {
+    /// A fraction in 128 bits.
     Fraction(Fraction),
-    /// The same over a power of two.
-    Over(Fraction, u32),
-    /// One of many digits.
+    /// Such a fraction divided by a power of two, given by its exponent.
+    Scaled(Fraction, u32),
+    /// A fraction of any size, kept as the masses it is computed from.
     Quotients(Quotients),
-    /// The sum of x log2 x over the class masses x of parts, less that over their sums, less the same for the whole.
-    Logs(Parts),
+    /// The sum of x log2 x over the class masses x of the parts, less that over the masses of the parts, less the same for
+    /// the whole.
+    Logs(PartMasses),
 }
 
 /// The class masses of the parts of a whole.
 #[derive(Debug, Clone)]
-pub(crate) struct Parts {
-    /// Part after part.
+pub(crate) struct PartMasses {
+    /// Class masses, part after part.
     masses: SmallVec<[u64; 4]>,
     n_classes: u32,
 }
 
-impl Parts {
-    /// Takes the masses of the parts in.
+impl PartMasses {
+    /// Copies the masses of the parts.
     pub fn new<'m>(parts: impl Iterator<Item = &'m [u64]>) -> Self {
         let (mut masses, mut n_classes) = (SmallVec::new(), 0);
         for part in parts {
             n_classes = part.len() as u32;
             masses.extend_from_slice(part);
         }
-        Parts { masses, n_classes }
+        PartMasses { masses, n_classes }
     }
 
     fn each(&self) -> impl Iterator<Item = &[u64]> {
         self.masses.chunks((self.n_classes as usize).max(1))
     }
 
-    /// Per class.
+    /// The class masses of the whole.
     fn whole(&self) -> impl Iterator<Item = u64> + '_ {
         let k = self.n_classes as usize;
         (0..k).map(move |class| self.masses.iter().skip(class).step_by(k.max(1)).sum::<u64>())
@@ -62,22 +63,23 @@ impl Parts {
     }
 }
 
-/// A gain that is a sum of quotients, by the masses it comes from.
+/// A gain that is a sum of quotients, kept as the masses it is computed from.
 #[derive(Debug, Clone)]
 pub(crate) struct Quotients {
-    parts: Parts,
-    /// `None`: sums of squares over sums. Else minus sums of costs times products of two masses, over sums.
+    parts: PartMasses,
+    /// `None`: purities are sums of squared masses over the mass. Else they are minus the sums of costs times products of two
+    /// masses, over the mass.
     costs: Option<Arc<Costs>>,
-    /// Masses are in units of two to the minus so many.
+    /// Masses are in units of 2^-digits.
     digits: u32,
 }
 
 impl Quotients {
     pub fn new<'m>(parts: impl Iterator<Item = &'m [u64]>, costs: Option<Arc<Costs>>) -> Self {
-        Quotients { parts: Parts::new(parts), costs, digits: 0 }
+        Quotients { parts: PartMasses::new(parts), costs, digits: 0 }
     }
 
-    /// The impurity or purity of a set, over its mass; 0 for no set.
+    /// The purity of a set (or its impurity, with costs) as a fraction; 0 for the empty set.
     fn of(&self, masses: &[u64]) -> (BigUint, BigUint) {
         let total = masses.iter().map(|&mass| u128::from(mass)).sum::<u128>();
         let square = |&mass: &u64| u128::from(mass) * u128::from(mass);
@@ -98,19 +100,19 @@ impl Quotients {
     }
 }
 
-impl Exact {
-    /// How two gains compare; `None` if that cannot be said, as of gains of different kinds.
+impl ExactGain {
+    /// The order of two gains; `None` if it is unknown: gains of different kinds, or logarithms too close to decide.
     pub fn compare(&self, other: &Self) -> Option<Ordering> {
-        let difference = |exact: &Exact| match exact {
-            Exact::Fraction(fraction) => Some(fraction.difference(0)),
-            Exact::Over(fraction, digits) => Some(fraction.difference(*digits)),
-            Exact::Quotients(quotients) => Some(quotients.difference()),
-            Exact::Logs(_) => None,
+        let difference = |exact: &ExactGain| match exact {
+            ExactGain::Fraction(fraction) => Some(fraction.difference(0)),
+            ExactGain::Scaled(fraction, digits) => Some(fraction.difference(*digits)),
+            ExactGain::Quotients(quotients) => Some(quotients.difference()),
+            ExactGain::Logs(_) => None,
         };
         match (self, other) {
-            (Exact::Fraction(a), Exact::Fraction(b)) => Some(a.cmp(b)),
-            (Exact::Logs(a), Exact::Logs(b)) => {
-                // Most sums that are 0 have every term twice, with either sign.
+            (ExactGain::Fraction(a), ExactGain::Fraction(b)) => Some(a.cmp(b)),
+            (ExactGain::Logs(a), ExactGain::Logs(b)) => {
+                // Most sums that are 0 have every term twice, with opposite signs.
                 let terms = merged(a.terms(1).chain(b.terms(-1)).collect());
                 if terms.is_empty() {
                     return Some(Ordering::Equal);
@@ -121,40 +123,43 @@ impl Exact {
         }
     }
 
-    /// Whether the gain is positive, if that can be said.
+    /// Whether the gain is positive, if that is known.
     pub fn is_positive(&self) -> Option<bool> {
         match self {
-            Exact::Fraction(gain) | Exact::Over(gain, _) => Some(gain.is_positive()),
-            Exact::Quotients(gain) => Some(gain.difference().sign().is_gt()),
-            Exact::Logs(_) => None,
+            ExactGain::Fraction(gain) | ExactGain::Scaled(gain, _) => Some(gain.is_positive()),
+            ExactGain::Quotients(gain) => Some(gain.difference().sign().is_gt()),
+            ExactGain::Logs(_) => None,
         }
     }
 
-    /// Whether every part is known to have cases of one class alone.
+    /// Whether every part is known to have one class only.
     pub fn is_pure(&self) -> bool {
         let has_one_class = |part: &[u64]| part.iter().filter(|&&mass| mass > 0).nth(1).is_none();
-        matches!(self, Exact::Logs(parts) if parts.each().all(has_one_class))
+        matches!(self, ExactGain::Logs(parts) if parts.each().all(has_one_class))
     }
 
-    /// Bytes apart from its own.
+    /// Bytes on the heap.
     pub fn heap(&self) -> usize {
         match self {
-            Exact::Logs(parts) | Exact::Quotients(Quotients { parts, .. }) if parts.masses.spilled() => {
+            ExactGain::Logs(parts) | ExactGain::Quotients(Quotients { parts, .. }) if parts.masses.spilled() => {
                 8 * parts.masses.capacity()
             }
             _ => 0,
         }
     }
 
-    /// The gain at a node of whole cases, or of parts of cases with so many binary digits, in units that both share.
+    /// The gain in units that nodes of whole cases and nodes of fractional cases share. `digits`: binary digits of the
+    /// fraction of a case.
     pub fn in_common(self, is_whole: bool, digits: u32) -> Self {
         match self {
-            Exact::Fraction(gain) if !is_whole => gain.over(digits).map_or(Exact::Over(gain, digits), Exact::Fraction),
-            Exact::Quotients(gain) if !is_whole => Exact::Quotients(Quotients { digits, ..gain }),
-            // The gain of masses times a number is that number times the gain.
-            Exact::Logs(mut parts) if is_whole => {
+            ExactGain::Fraction(gain) if !is_whole => {
+                gain.over(digits).map_or(ExactGain::Scaled(gain, digits), ExactGain::Fraction)
+            }
+            ExactGain::Quotients(gain) if !is_whole => ExactGain::Quotients(Quotients { digits, ..gain }),
+            // A multiple of all masses multiplies the gain.
+            ExactGain::Logs(mut parts) if is_whole => {
                 parts.masses.iter_mut().for_each(|mass| *mass <<= digits);
-                Exact::Logs(parts)
+                ExactGain::Logs(parts)
             }
             same => same,
         }
@@ -171,17 +176,17 @@ fn sign(terms: &[(u64, i64)]) -> Option<Ordering> {
     }
     let order = plus.cmp(&minus);
     let difference = if order.is_lt() { minus - plus } else { plus - minus };
-    // A logarithm is wrong by less than 2^4 of its last digits, and comes less than 2^64 times, for each term.
+    // The error of a logarithm is below 2^4 units of its last digit; each term has fewer than 2^64 of them.
     let doubt = 64 + 4 + usize::BITS - terms.len().leading_zeros();
     (difference.bits() > doubt.into()).then_some(order)
 }
 
-/// log2 x times 2^128, wrong by a few of the last digits at most.
+/// log2 x times 2^128; the error is a few units.
 fn log2(x: u64) -> BigUint {
     let mut z = u128::from(x) << (64 + x.leading_zeros()); // 127 digits after the point, in [1, 2)
     let mut log = 0u128;
     for bit in (0..128).rev() {
-        // Squaring doubles the logarithm, and its integer part is the next digit.
+        // Squaring doubles the logarithm; its integer part is the next digit.
         let (high, low) = wide_product(z, z); // 126 digits after the point, in [1, 4)
         if high >> 127 == 1 {
             log |= 1 << bit;
@@ -193,7 +198,7 @@ fn log2(x: u64) -> BigUint {
     (BigUint::from(63 - x.leading_zeros()) << 128) + log
 }
 
-/// A sum of c x log2 x over (x, c) with each x once, and none that adds nothing.
+/// The same sum of c x log2 x over (x, c) with each x once, without terms that are 0.
 fn merged(mut terms: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     terms.sort_unstable();
     let equal = |group: &[(u64, i64)]| (group[0].0, group.iter().map(|(_, c)| c).sum());
@@ -201,8 +206,8 @@ fn merged(mut terms: Vec<(u64, i64)>) -> Vec<(u64, i64)> {
     each.filter(|&(x, c)| x > 1 && c != 0).collect()
 }
 
-/// Whether such a sum is 0: whether the product of x^(c x) is one. All x are written as products of pairwise
-/// coprime numbers; such numbers have no other product of one than that of their powers of 0 (unique factorisation).
+/// Whether a merged sum is 0, that is, whether the product of x^(c x) is 1. All x are factored into pairwise coprime
+/// numbers; a product of powers of these is 1 only if all exponents are 0 (unique factorisation).
 fn is_zero(terms: &[(u64, i64)]) -> bool {
     let mut pending: Vec<(u64, i128)> = terms.iter().map(|&(x, c)| (x, i128::from(c) * i128::from(x))).collect();
     let mut coprime: Vec<(u64, i128)> = Vec::new();

@@ -1,18 +1,18 @@
-//! Class masses of a node that was grown.
+//! Class masses of a grown node, in little memory.
 
 use std::borrow::Cow;
 
-/// Mass per class. Where there are many classes and few of them came, these alone are kept: trees of as many leaves as
-/// there are classes would take the square of that.
+/// Mass per class. With many classes of which few occur at the node, only those are stored: a tree with as many leaves as
+/// classes would take quadratic memory otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClassSums {
-    /// Of each class.
+    /// The mass of every class.
     All(Box<[u64]>),
-    /// Of those that came, ascending.
+    /// Classes with mass, ascending, and their masses.
     Some { n_classes: u32, masses: Box<[(u32, u64)]> },
 }
 
-/// Fewer classes are all kept.
+/// Below this many classes, all masses are stored.
 const FEW: usize = 16;
 
 impl From<Vec<u64>> for ClassSums {
@@ -26,12 +26,12 @@ impl From<Vec<u64>> for ClassSums {
 }
 
 impl ClassSums {
-    /// The most bytes that they take where so many rows came.
+    /// At most this many bytes for a node of so many rows.
     pub fn bytes(n_classes: usize, rows: usize) -> u64 {
         (8 * n_classes).min(16 * rows + 8 * FEW) as u64
     }
 
-    /// The bytes that they take.
+    /// Bytes on the heap.
     pub fn held(&self) -> u64 {
         match self {
             ClassSums::All(masses) => 8 * masses.len() as u64,
@@ -39,7 +39,7 @@ impl ClassSums {
         }
     }
 
-    /// Of all classes together.
+    /// The mass of all classes.
     pub fn total(&self) -> u64 {
         match self {
             ClassSums::All(masses) => masses.iter().sum(),
@@ -47,7 +47,7 @@ impl ClassSums {
         }
     }
 
-    /// Of each class.
+    /// The mass of every class.
     pub fn all(&self) -> Cow<'_, [u64]> {
         match self {
             ClassSums::All(masses) => Cow::Borrowed(masses),
