@@ -8,11 +8,11 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+//! use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 //! use lattree::optimal::{Board, Params, search};
 //!
 //! # fn main() -> lattree::Result<()> {
-//! let age = Feature { name: "age".into(), kind: Kind::Continuous(Number::Integer), dtype: String::new() };
+//! let age = Feature { name: "age".into(), kind: Kind::Continuous(NumericType::Integer), dtype: String::new() };
 //! let labels = Labels::Strings(vec!["no".into(), "yes".into()]);
 //! let target = TargetSchema { name: "buys".into(), task: Task::Classes(labels), dtype: String::new() };
 //! let schema = Arc::new(Schema { features: vec![age], target: Some(target) }.checked()?);
@@ -50,7 +50,6 @@ pub mod criterion;
 pub mod data;
 pub mod error;
 pub mod greedy;
-mod lines;
 mod names;
 pub mod objective;
 pub mod optimal;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::schema::{Kind, Number, Schema, Task};
+use super::schema::{Kind, NumericType, Schema, Task};
 use crate::bits;
 use crate::error::{Error, Result, list_names};
 use crate::names::quoted;
@@ -296,9 +296,11 @@ impl Dataset {
                 let level = unseen[codes[row] as usize - levels.len()].clone();
                 Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(levels) })
             }
-            (Kind::Continuous(number), column) if (*number == Number::Float) != matches!(column, Column::Floats(_)) => {
+            (Kind::Continuous(number), column)
+                if (*number == NumericType::Float) != matches!(column, Column::Floats(_)) =>
+            {
                 let name = |floats| if floats { "floats" } else { "integers" };
-                let floats = *number == Number::Float;
+                let floats = *number == NumericType::Float;
                 Err(Error::WrongKind {
                     column: feature.name.clone(),
                     expected: format!("{}, as the schema says, to search on", name(floats)),
@@ -310,7 +312,7 @@ impl Dataset {
     }
 
     /// Whether a column holds numbers, as the schema stores them.
-    pub fn number(&self, feature: usize) -> Option<Number> {
+    pub fn number(&self, feature: usize) -> Option<NumericType> {
         match &self.schema.features[feature].kind {
             Kind::Continuous(number) => Some(*number),
             _ => None,

@@ -21,8 +21,8 @@
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::schema::{Feature, Kind, Number};
-use crate::tree::Threshold;
+use super::schema::{Feature, Kind, NumericType};
+use super::test::Threshold;
 
 /// How the values of an ordered column are written. They are given as keys, which have the order of the values.
 #[derive(Debug, Clone)]
@@ -64,9 +64,9 @@ fn integer_of(key: u64) -> i64 {
 impl Notation {
     pub(crate) fn of(feature: &Feature) -> Self {
         match &feature.kind {
-            Kind::Continuous(Number::Float) if feature.dtype == "Float32" => Notation::Single,
-            Kind::Continuous(Number::Float) => Notation::Double,
-            Kind::Continuous(Number::Date) => Notation::Date,
+            Kind::Continuous(NumericType::Float) if feature.dtype == "Float32" => Notation::Single,
+            Kind::Continuous(NumericType::Float) => Notation::Double,
+            Kind::Continuous(NumericType::Date) => Notation::Date,
             Kind::Continuous(number) => match number.per_second() {
                 Some(per_second) => Notation::Time { per_second, zone: feature.zone() },
                 None => Notation::Integer,

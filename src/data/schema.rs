@@ -12,7 +12,7 @@ use crate::names::quoted;
 /// How the numbers of a continuous column are stored and printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Number {
+pub enum NumericType {
     /// 64-bit floats; NaN is missing.
     Float,
     /// 64-bit integers, exact.
@@ -35,14 +35,14 @@ pub enum Number {
     DurationNs,
 }
 
-impl Number {
+impl NumericType {
     /// How many of its units make a second; `None` for numbers, and for dates, which are days.
     pub fn per_second(self) -> Option<i64> {
         match self {
-            Number::Float | Number::Integer | Number::Date => None,
-            Number::DatetimeMs | Number::DurationMs => Some(1_000),
-            Number::DatetimeUs | Number::DurationUs => Some(1_000_000),
-            Number::DatetimeNs | Number::DurationNs | Number::Time => Some(1_000_000_000),
+            NumericType::Float | NumericType::Integer | NumericType::Date => None,
+            NumericType::DatetimeMs | NumericType::DurationMs => Some(1_000),
+            NumericType::DatetimeUs | NumericType::DurationUs => Some(1_000_000),
+            NumericType::DatetimeNs | NumericType::DurationNs | NumericType::Time => Some(1_000_000_000),
         }
     }
 }
@@ -52,7 +52,7 @@ impl Number {
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Numbers: tests `x <= t`.
-    Continuous(Number),
+    Continuous(NumericType),
     /// Named levels in a given order: tests `x <= level`.
     Ordinal(Vec<String>),
     /// Named levels without order: tests `x is level`, `x in levels`.

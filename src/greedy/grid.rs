@@ -2,7 +2,7 @@
 
 use super::cases::CaseSet;
 use super::table::{Coded, NONE};
-use crate::lines::Lines;
+use crate::data::ByteMatrix;
 use crate::simd::{Instructions, Kernel};
 
 /// Columns of more codes are not narrow.
@@ -17,7 +17,7 @@ pub(crate) struct Grid {
     /// Per column; none if it is wide.
     spans: Vec<Option<Span>>,
     /// Per case and narrow column: the code; one more than the greatest without a value.
-    lines: Lines,
+    lines: ByteMatrix,
 }
 
 /// The places of a column: one for each code, and one for no value.
@@ -38,7 +38,7 @@ impl Span {
 impl Grid {
     /// No column is narrow: where there is no memory for them.
     pub fn none(columns: &[Coded]) -> Self {
-        Grid { spans: vec![None; columns.len()], lines: Lines::new(0, 0) }
+        Grid { spans: vec![None; columns.len()], lines: ByteMatrix::new(0, 0) }
     }
 
     /// How many bytes it takes.
@@ -67,7 +67,7 @@ impl Grid {
     pub fn new(columns: &[Coded], n_cases: usize) -> Self {
         let spans = Self::spans(columns);
         let n_narrow = spans.iter().flatten().count();
-        let mut lines = Lines::new(n_cases, n_narrow);
+        let mut lines = ByteMatrix::new(n_cases, n_narrow);
         for (coded, span) in columns.iter().zip(&spans) {
             if let Some(Span { index, .. }) = *span {
                 lines.fill(index, coded.codes().iter().map(|&code| code.min(coded.n_codes) as u8));

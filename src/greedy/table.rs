@@ -15,7 +15,7 @@ use super::{ClassWeight, Missing, Params, mean};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::dataset::MISSING;
-use crate::data::{Column, Dataset, Kind, Notation, Number, Ordered, Sorter, Target, Value};
+use crate::data::{Column, Dataset, Kind, Notation, NumericType, Ordered, Sorter, Target, Value};
 use crate::error::Result;
 use crate::objective::Units;
 use crate::tree::Threshold;
@@ -378,7 +378,7 @@ fn usual(
 ) -> Option<Value> {
     let known = cases.map(|case| (column.value(case, MISSING), mass(case)));
     match kind {
-        Kind::Continuous(Number::Float) => {
+        Kind::Continuous(NumericType::Float) => {
             let float = |(value, mass)| if let Value::Float(x) = value { Some((x, mass)) } else { None };
             mean::of_floats(known.filter_map(float)).map(Value::Float)
         }

@@ -8,7 +8,7 @@ use super::rebuild::Shape;
 use super::{Params, Run};
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
-use crate::data::{Dataset, Feature, Kind, OwnTests, Target, Thresholds};
+use crate::data::{Dataset, Feature, Kind, MissingTests, Target, Thresholds};
 use crate::greedy::{self, Missing, NominalSplits};
 use crate::objective;
 use crate::tree::{Node, Test, Tree};
@@ -118,7 +118,7 @@ fn offers_all(data: &Dataset, params: &Params) -> bool {
     };
     let is_nominal = |feature: &Feature| matches!(feature.kind, Kind::Nominal(_));
     let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
-    (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == OwnTests::Yes || is_complete())
+    (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == MissingTests::Own || is_complete())
 }
 
 /// About how long growth takes: sorting counts most.

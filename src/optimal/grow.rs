@@ -2,7 +2,7 @@
 
 use super::Params;
 use super::rebuild::Shape;
-use crate::data::{Dataset, OwnTests, Target, Value};
+use crate::data::{Dataset, MissingTests, Target, Value};
 use crate::error::Result;
 use crate::objective::{self, Units};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
@@ -66,7 +66,7 @@ pub(super) fn grow(
     // In training a missing value failed every value test; where there was none it will go with the majority.
     let fails = |test: &Test| {
         let value = values(test);
-        params.binarizer.missing == OwnTests::No
+        params.binarizer.missing == MissingTests::None
             || (0..firsts.len() as u32).any(|pattern| value(pattern) == Value::Missing)
     };
     let n_classes = data.schema().labels().map_or(0, |labels| labels.len());

@@ -3,13 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::argument::name_of;
 use super::data::PyDataset;
-use super::error::one_of;
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::offered::PyOfferedTests;
 use super::run::interruptible;
 use crate::budget::{Budget, Stop};
-use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
+use crate::data::{Binarizer, MissingTests, Nominal, Thresholds, list_tests};
 use crate::error::Error;
 use crate::tree::Test;
 
@@ -21,22 +21,8 @@ const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("mdlp", Thresholds::Mdlp),
 ];
 const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
-const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("fails", OwnTests::No)];
+const MISSING: [(&str, MissingTests); 2] = [("own_test", MissingTests::Own), ("fails", MissingTests::None)];
 const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nominal", "missing"];
-
-/// The value of a named choice.
-pub(super) fn choice<T: Copy>(name: &'static str, choices: &[(&str, T)], got: &str) -> PyResult<T> {
-    choices
-        .iter()
-        .find(|(text, _)| *text == got)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| one_of(name, &choices.iter().map(|(text, _)| *text).collect::<Vec<_>>(), got))
-}
-
-/// The name of a choice.
-pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
-    choices.iter().find(|(_, v)| v == value).map_or("", |(text, _)| text)
-}
 
 /// Which 0/1 tests a table offers to an exact search. *Optimal* always means: over the tests offered.
 ///

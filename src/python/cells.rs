@@ -5,8 +5,8 @@ use numpy::{Element, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::data::{Column, Feature, Kind, Number};
-use crate::tree::{Numbers, Rows};
+use crate::data::{Column, Feature, Kind, NumericType};
+use crate::tree::{NumberArray, Rows};
 
 /// `_frames.Cells`.
 #[derive(FromPyObject)]
@@ -24,16 +24,16 @@ impl EncodedCells<'_> {
     pub(super) fn decode(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
         let (kind, columns) = match self.dtype.as_str() {
             "Boolean" => return self.decode_booleans(),
-            "Float32" => (Number::Float, self.floats(f32::into)?),
-            "Float64" => (Number::Float, self.floats(|x: f64| x)?),
-            "Int8" => (Number::Integer, self.integers(i8::into)?),
-            "Int16" => (Number::Integer, self.integers(i16::into)?),
-            "Int32" => (Number::Integer, self.integers(i32::into)?),
-            "Int64" => (Number::Integer, self.integers(|x: i64| x)?),
-            "UInt8" => (Number::Integer, self.integers(u8::into)?),
-            "UInt16" => (Number::Integer, self.integers(u16::into)?),
-            "UInt32" => (Number::Integer, self.integers(u32::into)?),
-            "UInt64" => (Number::Integer, self.integers(|x: u64| x as i64)?), // `_frames` checked the range
+            "Float32" => (NumericType::Float, self.floats(f32::into)?),
+            "Float64" => (NumericType::Float, self.floats(|x: f64| x)?),
+            "Int8" => (NumericType::Integer, self.integers(i8::into)?),
+            "Int16" => (NumericType::Integer, self.integers(i16::into)?),
+            "Int32" => (NumericType::Integer, self.integers(i32::into)?),
+            "Int64" => (NumericType::Integer, self.integers(|x: i64| x)?),
+            "UInt8" => (NumericType::Integer, self.integers(u8::into)?),
+            "UInt16" => (NumericType::Integer, self.integers(u16::into)?),
+            "UInt32" => (NumericType::Integer, self.integers(u32::into)?),
+            "UInt64" => (NumericType::Integer, self.integers(|x: u64| x as i64)?), // `_frames` checked the range
             dtype => return Err(PyTypeError::new_err(format!("unknown dtype {dtype:?} of an array"))),
         };
         let feature = |name| Feature { name, kind: Kind::Continuous(kind), dtype: self.dtype.clone() };
@@ -82,7 +82,7 @@ pub(super) fn with_rows<R>(
             None => (cells.t().to_slice(), false),
         };
         let slice = slice.ok_or_else(|| PyTypeError::new_err("the array is not contiguous"))?;
-        work(&Numbers::new(slice, n_rows, n_columns, by_row)?)
+        work(&NumberArray::new(slice, n_rows, n_columns, by_row)?)
     }
     match dtype {
         "Float32" => read::<f32, R>(array, work),

@@ -4,7 +4,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use super::data::PyDataset;
-use super::grower::PyGrower;
+use super::greedy_base::PyGreedyBase;
 use super::keywords::Keywords;
 use super::progress::Reporter;
 use super::result::PyProgress;
@@ -138,7 +138,7 @@ pub(super) fn _greedy_result_from_parts(
 /// the first level. The tree does not depend on threads, run or platform. Trees are not pruned. Sources: Quinlan, *C4.5:
 /// programs for machine learning*, 1993; Breiman et al., *Classification and regression trees*, 1984; Ruggieri, *Complete
 /// search for feature selection in decision trees*, JMLR 2019, for what the order of splits guarantees.
-#[pyclass(frozen, extends = PyGrower, module = "lattree", name = "GreedyTreeSearch")]
+#[pyclass(frozen, extends = PyGreedyBase, module = "lattree", name = "GreedyTreeSearch")]
 pub struct PyGreedyTreeSearch;
 
 #[pymethods]
@@ -153,9 +153,9 @@ impl PyGreedyTreeSearch {
         keywords: Option<Bound<'py, PyDict>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let keywords = Keywords::new::<Self>(positional, keywords)?;
-        let grower = PyGrower::new(&keywords, &["max_leaves"])?;
+        let base = PyGreedyBase::new(&keywords, &["max_leaves"])?;
         keywords.end()?;
-        Ok(PyClassInitializer::from(grower).add_subclass(PyGreedyTreeSearch))
+        Ok(PyClassInitializer::from(base).add_subclass(PyGreedyTreeSearch))
     }
 
     #[getter]
@@ -194,10 +194,10 @@ impl PyGreedyTreeSearch {
         progress: Option<&Bound<'_, PyAny>>,
         on_interrupt: &str,
     ) -> PyResult<Bound<'py, PyGreedyResult>> {
-        let (py, grower) = (slf.py(), slf.as_super().get());
+        let (py, base) = (slf.py(), slf.as_super().get());
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
         let data = PyDataset::to_search(data, "data")?;
-        let params = grower.params_for(py, data.schema().labels())?.checked()?;
+        let params = base.params_for(py, data.schema().labels())?.checked()?;
         let reporter = Reporter::of(py, progress)?;
         let call = reporter.callback(py);
         let call = call.as_ref().map(|callback| {
@@ -209,7 +209,7 @@ impl PyGreedyTreeSearch {
         let report = call.as_ref().map(|call| call as Report<'_>);
         let signals = Signals::of(data, Some(params.threads_on(data)));
         let work = |budget: &Budget| search(data, &params, budget);
-        let done = grower.running.run(py, params.budget(), signals, report, on_interrupt, work);
+        let done = base.running.run(py, params.budget(), signals, report, on_interrupt, work);
         let make = |outcome: Result<Outcome, Error>| {
             let Outcome { tree, status, seconds } = outcome?;
             Ok(PyGreedyResult { tree: Py::new(py, PyTree(tree))?, status: status.name().into(), seconds })

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::data::PyDataset;
+use super::pickle::reduced;
 use super::run::interruptible;
 use super::schema::{PySchema, schema_json, schema_of_json};
-use super::subset_result::reduced;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::{Schema, passes};
 use crate::error::Error;

@@ -1,27 +1,16 @@
-//! What searches over subsets of the features come to: `SubsetResult`, `Removal`, `DistinctCounts`, `SubsetProgress`.
+//! The results of searches over subsets of the features: `SubsetResult`, `Removal`, `DistinctCounts`, `SubsetProgress`.
 
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::pickle::{Reduced, reduced};
 use super::result::gap_of;
 use super::tree::PyTree;
 use crate::names::{Of, listed};
 use crate::subsets::{Counts, Outcome, Progress, Stats};
 use crate::tree::Tree;
-
-/// What `__reduce__` returns.
-type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
-
-/// A function of this module and what it makes an object of again.
-pub(super) fn reduced<'py>(
-    py: Python<'py>,
-    function: &str,
-    parts: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
-) -> PyResult<Reduced<'py>> {
-    Ok((py.import("lattree._core")?.getattr(function)?, parts.into_pyobject(py)?))
-}
 
 /// A running search over subsets, as a progress callback sees it. Pickles.
 ///
@@ -273,7 +262,7 @@ impl PySubsetResult {
 }
 
 /// The numbers of a result: error, objective, lower bound, seconds.
-type Numbers = (f64, f64, f64, f64);
+type ResultNumbers = (f64, f64, f64, f64);
 
 #[pymethods]
 impl PySubsetResult {
@@ -303,7 +292,7 @@ impl PySubsetResult {
         )
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let numbers: Numbers = (self.error, self.objective, self.lower_bound, self.seconds);
+        let numbers: ResultNumbers = (self.error, self.objective, self.lower_bound, self.seconds);
         let path: Vec<_> = self.path.iter().map(|r| (&r.feature, r.error)).collect();
         let tree = self.tree.get().0.to_json();
         reduced(py, "_subset_result_from_parts", (tree, &self.features, numbers, &self.status, path, &self.stats))
@@ -316,7 +305,7 @@ pub(super) fn _subset_result_from_parts(
     py: Python<'_>,
     tree: &str,
     features: Vec<String>,
-    numbers: Numbers,
+    numbers: ResultNumbers,
     status: String,
     path: Vec<(String, f64)>,
     stats: BTreeMap<String, u64>,

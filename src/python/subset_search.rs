@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use super::argument::Names;
 use super::data::PyDataset;
-use super::grower::PyGrower;
+use super::greedy_base::PyGreedyBase;
 use super::keywords::Keywords;
 use super::progress::Reporter;
 use super::run::{OnInterrupt, Report};
@@ -16,7 +16,7 @@ use crate::data::Dataset;
 use crate::subsets::{Board, Checked, Outcome, Params};
 
 /// What searches over subsets of the features are made with, beside what the trees are.
-#[pyclass(frozen, subclass, extends = PyGrower, module = "lattree._core", name = "_SubsetSearch")]
+#[pyclass(frozen, subclass, extends = PyGreedyBase, module = "lattree._core", name = "_SubsetSearch")]
 pub struct PySubsetSearch {
     required: Vec<String>,
     candidates: Option<Vec<String>>,
@@ -39,10 +39,10 @@ impl PySubsetSearch {
     pub(super) fn init(keywords: Keywords<'_>, own: &'static [&'static str]) -> PyResult<PyClassInitializer<Self>> {
         let required = keywords.get::<Names>("required")?.map_or_else(Vec::new, Names::list);
         let candidates = keywords.get::<Option<Names>>("candidates")?.flatten().map(Names::list);
-        let grower = PyGrower::new(&keywords, own)?;
+        let base = PyGreedyBase::new(&keywords, own)?;
         keywords.end()?;
-        Params { greedy: grower.params.clone(), ..Params::default() }.checked()?;
-        Ok(PyClassInitializer::from(grower).add_subclass(PySubsetSearch { required, candidates }))
+        Params { greedy: base.params.clone(), ..Params::default() }.checked()?;
+        Ok(PyClassInitializer::from(base).add_subclass(PySubsetSearch { required, candidates }))
     }
 
     /// The parameters for a table: names of its columns and labels have become positions.

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::binarizer::name_of;
+use super::argument::name_of;
 use super::data::PyDataset;
+use super::distinct_trees::PyDistinctTrees;
 use super::keywords::Keywords;
-use super::stream::PyDistinctTrees;
 use super::subset_result::{PyDistinctCounts, PySubsetResult};
 use super::subset_search::PySubsetSearch;
 use crate::budget::Budget;

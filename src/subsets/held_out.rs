@@ -11,13 +11,13 @@ use super::goal::Whole;
 use super::graph::Split;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::Costs;
+use crate::data::ByteMatrix;
 use crate::data::dataset::MISSING;
 use crate::data::{Column, Dataset, Kind, Target, Value};
 use crate::error::{Error, Result, list_names};
 use crate::greedy::split::Cut;
 use crate::greedy::table::{Coded, NONE, Table};
 use crate::greedy::{self, Missing};
-use crate::lines::Lines;
 use crate::names::quoted;
 use crate::objective::Units;
 use crate::tree::{Threshold, Unseen};
@@ -42,7 +42,7 @@ pub(crate) struct HeldOut {
     columns: Vec<Held>,
     /// Per case and column of few codes: the last digits of the code. Cases go from split to split, that is, from column to
     /// column.
-    narrow: Lines,
+    narrow: ByteMatrix,
     costs: Costs,
     /// Costs as trees carry them, where a case that is spread gets the class of least expected cost.
     spread_costs: Option<Box<[f64]>>,
@@ -113,7 +113,7 @@ impl HeldOut {
             rows,
             masses,
             columns: Vec::new(),
-            narrow: Lines::new(0, 0),
+            narrow: ByteMatrix::new(0, 0),
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
         }))
@@ -168,7 +168,7 @@ impl HeldOut {
             Ok(reserved) => reserved.keep(),
             Err(stop) => return Ok(Err(stop)),
         }
-        self.narrow = Lines::new(self.n_cases, n_narrow);
+        self.narrow = ByteMatrix::new(self.n_cases, n_narrow);
         for held in &self.columns {
             if let Err(stop) = ticker.tick(2 * self.n_cases) {
                 return Ok(Err(stop));

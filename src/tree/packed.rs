@@ -99,14 +99,14 @@ pub(crate) fn unpack(mut packed: &[u8], schema: &Schema, mut visit: impl FnMut(T
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::fixtures;
     use super::*;
 
     #[test]
     fn tests_come_back_and_damage_is_found() {
         let float = |t| Test::AtMost { feature: 0, threshold: Threshold::Float(t) };
-        let is = |level| Test::Is { feature: sample::COLOR, level };
-        let set = |levels: &[u32]| Test::In { feature: sample::COLOR, levels: levels.to_vec() };
+        let is = |level| Test::Is { feature: fixtures::COLOR, level };
+        let set = |levels: &[u32]| Test::In { feature: fixtures::COLOR, levels: levels.to_vec() };
         let tests = vec![
             float(0.5),
             float(f64::INFINITY),
@@ -115,9 +115,9 @@ mod tests {
             is(2),
             set(&[0, 1]),
             set(&[2]),
-            Test::Missing { feature: sample::COLOR },
+            Test::Missing { feature: fixtures::COLOR },
         ];
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let packed = pack(tests.iter().cloned());
         let unpacked = |packed: &[u8]| {
             let mut tests = Vec::new();

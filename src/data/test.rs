@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Value;
+use super::dataset::Value;
 
 /// The constant of a test `x <= t`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Threshold {
     /// For float columns.
-    Float(#[serde(with = "super::json::float")] f64),
+    Float(#[serde(with = "super::serde_float")] f64),
     /// For integers, dates and times.
     Integer(i64),
     /// For ordinal columns: a position in the column's levels.
@@ -64,6 +64,18 @@ pub enum Test {
 }
 
 impl Test {
+    /// The kind of test, as tree files have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Test::AtMost { .. } => "at_most",
+            Test::Is { .. } => "is",
+            Test::In { .. } => "in",
+            Test::EachLevel { .. } => "each_level",
+            Test::EachOf { .. } => "each_of",
+            Test::Missing { .. } => "missing",
+        }
+    }
+
     /// The position of the feature asked about.
     pub fn feature(&self) -> u32 {
         match *self {

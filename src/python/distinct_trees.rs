@@ -16,9 +16,10 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use super::error::interrupted;
+use super::pickle::reduced;
 use super::progress::Reporter;
 use super::run::{POLL, REPORT, Running, Signals, panicked};
-use super::subset_result::{PyDistinctCounts, PySubsetProgress, reduced};
+use super::subset_result::{PyDistinctCounts, PySubsetProgress};
 use super::tree::PyTree;
 use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
@@ -80,14 +81,14 @@ pub(super) fn _distinct_tree_from_json(py: Python<'_>, tree: &str) -> PyResult<P
 }
 
 /// How a search ended.
-enum End {
+enum SearchEnd {
     Counted(Counts),
     Failed(Error),
     Panicked,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     trees: VecDeque<DistinctTree>,
     /// Of all trees that were listed, how many use 0, 1, 2, ... features.
     by_size: Vec<u64>,
@@ -99,13 +100,13 @@ struct State {
     alone: bool,
     /// There was no memory for one more tree.
     full: bool,
-    end: Option<End>,
+    end: Option<SearchEnd>,
 }
 
 /// The queue between the search and who takes its trees.
 #[derive(Default)]
 struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// There is a tree, or the end.
     filled: Condvar,
     /// There is room for trees again, or nobody takes them.
@@ -159,7 +160,7 @@ impl Queue {
         }
     }
 
-    fn end(&self, end: End) {
+    fn end(&self, end: SearchEnd) {
         lock(&self.state).end = Some(end);
         self.filled.notify_all();
     }
@@ -183,7 +184,7 @@ impl Queue {
     }
 }
 
-fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
     held(condition.wait_timeout(state, POLL)).0
 }
 
@@ -253,7 +254,7 @@ impl PyDistinctTrees {
     fn counts(&self) -> PyDistinctCounts {
         let (state, progress) = (lock(&self.queue.state), self.board.progress(&self.budget));
         let (built, seconds) = match &state.end {
-            Some(End::Counted(counts)) => (counts.built, counts.seconds),
+            Some(SearchEnd::Counted(counts)) => (counts.built, counts.seconds),
             _ => (progress.built, progress.seconds),
         };
         let (distinct, by_size) = (state.by_size.iter().sum(), state.by_size.clone());
@@ -348,7 +349,7 @@ impl PyDistinctTrees {
         let (signals, budget) = (Signals::default(), checked.budget());
         let budget = running.add(if thread.is_some() { budget } else { signals.heard_by(py, budget)? });
         let by_size = vec![0; data.columns().len() + 1];
-        let state = State { by_size, alone: thread.is_none(), ..State::default() };
+        let state = QueueState { by_size, alone: thread.is_none(), ..QueueState::default() };
         let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
         let (board, schema) = (Arc::new(Board::new()), data.schema().clone());
         let search = {
@@ -362,7 +363,7 @@ impl PyDistinctTrees {
                 let work = || distinct(&data, &checked, order, ordered, &budget, &board, &mut visit);
                 let counts = catch_unwind(AssertUnwindSafe(work));
                 let refused = refused.then(|| queue.why_refused(&budget));
-                queue.end(End::of(counts, refused));
+                queue.end(SearchEnd::of(counts, refused));
             }
         };
         match &thread {
@@ -378,7 +379,7 @@ impl PyDistinctTrees {
         while !trees.has_begun() {
             trees.wait(py)?;
         }
-        let counted = matches!(lock(&trees.queue.state).end, None | Some(End::Counted(_)));
+        let counted = matches!(lock(&trees.queue.state).end, None | Some(SearchEnd::Counted(_)));
         if counted { Ok(trees) } else { trees.finish(py).map(|()| trees) }
     }
 
@@ -402,8 +403,8 @@ impl PyDistinctTrees {
         self.join(py);
         self.end_watch(py)?;
         match &lock(&self.queue.state).end {
-            Some(End::Failed(error)) => Err(error.clone().into()),
-            Some(End::Panicked) => Err(panicked()),
+            Some(SearchEnd::Failed(error)) => Err(error.clone().into()),
+            Some(SearchEnd::Panicked) => Err(panicked()),
             _ => Ok(()),
         }
     }
@@ -416,9 +417,9 @@ impl PyDistinctTrees {
         }
     }
 
-    fn status_of(state: &State) -> Option<String> {
+    fn status_of(state: &QueueState) -> Option<String> {
         match &state.end {
-            Some(End::Counted(counts)) if state.trees.is_empty() => {
+            Some(SearchEnd::Counted(counts)) if state.trees.is_empty() => {
                 let all = counts.status != Status::Complete || !state.cut;
                 Some(if all { counts.status } else { Status::Interrupted }.name().into())
             }
@@ -438,13 +439,13 @@ impl Drop for PyDistinctTrees {
     }
 }
 
-impl End {
+impl SearchEnd {
     /// `refused`: why nobody took a tree.
     fn of(counts: std::thread::Result<Result<Counts>>, refused: Option<Status>) -> Self {
         match counts {
-            Ok(Ok(counts)) => End::Counted(Counts { status: refused.unwrap_or(counts.status), ..counts }),
-            Ok(Err(error)) => End::Failed(error),
-            Err(_) => End::Panicked,
+            Ok(Ok(counts)) => SearchEnd::Counted(Counts { status: refused.unwrap_or(counts.status), ..counts }),
+            Ok(Err(error)) => SearchEnd::Failed(error),
+            Err(_) => SearchEnd::Panicked,
         }
     }
 }

@@ -5,8 +5,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
-use super::argument::Real;
-use super::binarizer::name_of;
+use super::argument::{Real, name_of};
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::run::Running;
 use super::schema::labels_to_list;
@@ -55,7 +54,7 @@ const SHARED: [&str; 15] = [
 
 /// What searches that grow greedy trees are made with.
 #[pyclass(frozen, subclass, module = "lattree._core", name = "_GreedySearch")]
-pub struct PyGrower {
+pub struct PyGreedyBase {
     /// Without the weights of named classes: their order is that of a table.
     pub(super) params: Params,
     weights: Option<Py<PyDict>>,
@@ -65,7 +64,7 @@ pub struct PyGrower {
 }
 
 #[pymethods]
-impl PyGrower {
+impl PyGreedyBase {
     #[getter]
     fn criterion(&self) -> &'static str {
         name_of(&CRITERIA, &self.params.criterion)
@@ -149,7 +148,7 @@ impl PyGrower {
 /// How many labels an error text lists.
 const SHOWN: usize = 10;
 
-impl PyGrower {
+impl PyGreedyBase {
     /// Takes the keywords of all searches, and `max_leaves`: only its checks can say why most of them refuse it.
     pub(super) fn new(keywords: &Keywords<'_>, own: &'static [&'static str]) -> PyResult<Self> {
         let default = Params::default();
@@ -179,7 +178,7 @@ impl PyGrower {
             threads: keywords.limit("threads", 1)?,
         };
         params.clone().checked()?;
-        Ok(PyGrower { params, weights, own, running: Running::default() })
+        Ok(PyGreedyBase { params, weights, own, running: Running::default() })
     }
 
     fn names(&self) -> Vec<&'static str> {
