@@ -1,4 +1,4 @@
-//! Which 0/1 tests a table offers to an exact search.
+//! Binarization: the 0/1 tests that a table offers to an exact search.
 //!
 //! *Optimal always means: over the tests offered.* Tests stand in column-then-cut order: columns as in the table; per
 //! column its cuts ascending or its levels in order (subsets by size, then by level), last its test for missing.
@@ -16,7 +16,7 @@ use crate::bits;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::error::{Error, Result};
 
-/// Where ordered columns are cut.
+/// How the cuts of ordered columns are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Thresholds {
     /// [`Thresholds::All`] while the table has at most `max_tests` tests, else [`Thresholds::Quantile`].
@@ -25,11 +25,11 @@ pub enum Thresholds {
     All,
     /// At quantiles: `max_thresholds` a column, or as many as keep the table within `max_tests`.
     Quantile,
-    /// Where the minimum description length principle says (Fayyad and Irani 1993); needs classes.
+    /// By the minimum description length principle (Fayyad and Irani 1993); needs classes.
     Mdlp,
 }
 
-/// Which tests a nominal column has.
+/// The tests of nominal columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Nominal {
     /// `x is level`, for each level that occurs.
@@ -47,13 +47,13 @@ pub enum MissingTests {
     None,
 }
 
-/// How a table's columns become tests.
+/// How the columns of a table become tests.
 ///
 /// `max_tests` bounds thresholds only: nominal levels and missing values always have their tests, and an ordered
 /// column at least one cut.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Binarizer {
-    /// Where ordered columns are cut.
+    /// How the cuts of ordered columns are chosen.
     pub thresholds: Thresholds,
     /// The number of tests up to which [`Thresholds::Auto`] offers all cuts.
     pub max_tests: usize,
@@ -159,8 +159,8 @@ impl Binarizer {
         }
     }
 
-    /// Sorts ordered columns and codes nominal ones. With `parallel`, columns are shared out in the rayon pool that this is
-    /// called in.
+    /// Sorts ordered columns and codes nominal ones. With `parallel`, columns are shared out in the rayon pool that
+    /// this is called in.
     ///
     /// O(n log n) per column. Stops when the budget says so.
     pub(crate) fn prepare<'b>(
@@ -332,7 +332,7 @@ impl Binarizer {
         let levels: Vec<u32> = (0..occurs.len() as u32).filter(|&level| occurs[level as usize]).collect();
         let id = index as u32;
         let own_test = missing && self.missing == MissingTests::Own;
-        // Whether a case has any level at all: that is its own test's to ask, if there is one.
+        // Without a test for missing values, the test of all levels asks whether a case has a value.
         let with_all = missing && !own_test;
         let mut tests: Vec<Test> = match self.nominal {
             Nominal::OneVsRest if levels.len() > 1 || with_all => {
@@ -354,7 +354,7 @@ impl Binarizer {
         if own_test {
             tests.push(Test::Missing { feature: id });
         }
-        // Per level, and last for a missing value: the tests it passes. A test names the levels that pass.
+        // For each level, and last for a missing value, the tests that it passes. A test names the levels that pass it.
         let mut table: Vec<Vec<u32>> = vec![Vec::new(); occurs.len() + 1];
         for (position, test) in (0u32..).zip(&tests) {
             match test {
@@ -363,7 +363,7 @@ impl Binarizer {
                 _ => table[occurs.len()].push(position),
             }
         }
-        let last = occurs.len() as u32; // of an absent row the code may be that of an unseen level
+        let last = occurs.len() as u32; // the code of an absent row may be an unseen level
         let codes: Vec<u32> = codes.iter().map(|&code| code.min(last)).collect();
         Ok(CodedColumn { codes: BitPlanes::pack(&codes), passes: Passes::Table(table), tests })
     }

@@ -153,7 +153,7 @@ fn merge_rows<'b>(
             pattern_of[64 * block + i] = interner.number(hash, equals);
             if interner.len() > known {
                 if patterns.len() + words > patterns.capacity() {
-                    // Half as many again, and their numbers.
+                    // Room for half as many more patterns, and their numbers.
                     let more = (patterns.capacity() / 2).max(64 * words);
                     held.grow((8 * more + 24 * (more / words.max(1))) as u64)?;
                     patterns.reserve_exact(more);

@@ -36,7 +36,8 @@ impl Fingerprint {
     }
 }
 
-/// The tests of [`BinaryTable::new`](super::BinaryTable::new). The outer result is the call's, the inner one the budget's.
+/// The tests of [`BinaryTable::new`](super::BinaryTable::new). The outer result is the call's, the inner one the
+/// budget's.
 ///
 /// Complexity: O(n log n) per column, and O(tests), in time; O(cells + tests) in memory.
 pub(crate) fn list_tests(
@@ -49,8 +50,8 @@ pub(crate) fn list_tests(
     Ok(coded.and_then(|(columns, _)| distinct(data, columns, &mut Ticker::new(budget))))
 }
 
-/// Which tests each row of a table passes, row by row: 1 or 0. A missing value and an unseen level pass no test of a
-/// value.
+/// A matrix of rows and tests, row by row: 1 where the row passes the test, else 0. A missing value and an unseen level
+/// pass no test of a value.
 ///
 /// The table must have the columns that the tests ask about. Complexity: O(rows x tests).
 #[cfg(feature = "python")]

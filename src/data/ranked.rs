@@ -76,8 +76,8 @@ impl Ranked {
 }
 
 impl RankedTable {
-    /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows, and
-    /// drops columns that are constant or repeat an earlier one. All thresholds are offered.
+    /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows,
+    /// and drops columns that are constant or repeat an earlier one. All thresholds are offered.
     ///
     /// With `parallel`, columns are shared out in the rayon pool that this is called in.
     ///
@@ -110,10 +110,10 @@ impl RankedTable {
     ) -> std::result::Result<Self, Stop> {
         let n_cases: usize = present.iter().map(|word| word.count_ones() as usize).sum();
         ticker.budget().reserve(4 * data.n_rows() as u64)?.keep();
-        // First rows, hashes, numbers, and the ranks of a column while they are merged.
+        // The first row of each pattern, hashes, pattern numbers, and the ranks of a column while they are merged.
         let _held = ticker.budget().reserve(40 * n_cases as u64 + 8 * data.n_rows() as u64)?;
         let mut pattern_of = vec![ABSENT; data.n_rows()];
-        // First rows of patterns.
+        // The first row of each pattern.
         let mut firsts: Vec<u32> = Vec::with_capacity(n_cases);
         if ranked.iter().any(|of| of.n_codes == n_cases) {
             // One column tells all rows apart.
@@ -203,8 +203,8 @@ impl RankedTable {
     }
 }
 
-/// Random odd factors. The sum of codes times factors is a hash of a row, or of a column, whose products do not depend on
-/// each other.
+/// Random odd factors. The sum of codes times factors is a hash of a row, or of a column, whose products do not depend
+/// on each other.
 fn factors() -> impl Iterator<Item = u32> {
     (0u64..).map(|i| bits::mix(i) as u32 | 1)
 }

@@ -1,4 +1,4 @@
-//! What the columns mean: names, kinds, level names and their order, class values.
+//! The meaning of columns: names, kinds, level names and their order, class labels.
 //!
 //! A [`Schema`] is shared by every part of one table and carried by the trees grown on it; a second table is mapped
 //! onto it by column name and level name, never by position or code.
@@ -36,7 +36,7 @@ pub enum NumericType {
 }
 
 impl NumericType {
-    /// How many of its units make a second; `None` for numbers, and for dates, which are days.
+    /// How many units of the column make a second; `None` for numbers, and for dates, which are days.
     pub fn per_second(self) -> Option<i64> {
         match self {
             NumericType::Float | NumericType::Integer | NumericType::Date => None,
@@ -47,7 +47,7 @@ impl NumericType {
     }
 }
 
-/// What a column's values are, and so which tests it can have.
+/// The kind of values in a column, which decides the tests it can have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -144,7 +144,7 @@ impl Labels {
     }
 }
 
-/// What the target holds.
+/// The kind of the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -159,7 +159,7 @@ pub enum Task {
 pub struct TargetSchema {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its kind.
     pub task: Task,
     /// The caller's name for its type, kept to give labels back as they came. The core never reads it.
     pub dtype: String,

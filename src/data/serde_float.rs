@@ -1,4 +1,5 @@
-//! Floats in JSON, for `#[serde(with = ...)]`: a number or, since JSON has no infinities, the string `"inf"` or `"-inf"`.
+//! Floats in JSON, for `#[serde(with = ...)]`: a number or, since JSON has no infinities, the string `"inf"` or
+//! `"-inf"`.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -24,9 +24,9 @@ pub(crate) struct Sorter {
 impl Sorter {
     /// Sorts rows by their keys, ties by row. Can be interrupted.
     ///
-    /// What is sorted is one word per row: the highest 22 bits of the range that keys have, and the row. They are sorted
-    /// digit by digit from the lowest. Rows that these bits do not tell apart, though their keys differ, are sorted once
-    /// more by the bits below.
+    /// One word per row is sorted: the highest 22 bits of the range that keys have, and the row. They are
+    /// sorted digit by digit from the lowest. Rows that these bits do not tell apart, though their keys differ, are
+    /// sorted once more by the bits below.
     ///
     /// Complexity: O(n), with two passes for most columns of floats.
     pub(super) fn sort(&mut self, ticker: &mut Ticker) -> Result<(), Stop> {

@@ -1,4 +1,4 @@
-//! The questions a node can ask of a case.
+//! Tests: the questions that a node can ask of a case.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,15 +8,15 @@ use super::dataset::Value;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Threshold {
-    /// For float columns.
+    /// The constant of a column of floats.
     Float(#[serde(with = "super::serde_float")] f64),
-    /// For integers, dates and times.
+    /// The constant of a column of integers, dates or times.
     Integer(i64),
-    /// For ordinal columns: a position in the column's levels.
+    /// The constant of an ordinal column: a position in its levels.
     Level(u32),
 }
 
-/// A question about one feature. Branch 0 is taken by cases that pass.
+/// A question about one feature. Cases that pass take branch 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Test {

@@ -1,4 +1,4 @@
-//! Where to cut an ordered column: between all values, at quantiles, or where the description length says.
+//! Cuts of an ordered column: between all values, at quantiles, or by the minimum description length principle.
 //!
 //! A column is seen as its cases in ascending order of value. A *cut* is named by the rank of the value below it among
 //! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
@@ -50,7 +50,7 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
     for (word, (block, &present)) in cells.chunks(64).zip(present).enumerate() {
         loop {
             let (known_cell, known) = second.unwrap_or((first_cell, first));
-            // Nearly always there are these two values and no other.
+            // Nearly all blocks have these two values and no other.
             let (mut other, mut is_known) = (0u64, true);
             for (place, &cell) in block.iter().enumerate() {
                 let is_other = cell == known_cell;
@@ -61,7 +61,7 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
                 others[word] = if second.is_some() { other & present } else { 0 };
                 break;
             }
-            // The two keys differ in this bit; a key is unknown if the rest of it is not as the bit says.
+            // The two known keys differ in this bit, which says which of them a key must be; another key is unknown.
             let difference = first ^ known;
             let bit = difference.trailing_zeros() % 64;
             let (mut other, mut none, mut unknown) = (0u64, 0u64, 0u64);
@@ -227,12 +227,12 @@ impl Ordered {
         notation.value(self.keys[rank as usize])
     }
 
-    /// The rank of each row's value among the distinct values, one more than the greatest rank where it has none; and the
-    /// keys of the distinct values.
+    /// The rank of each row's value among the distinct values, one more than the greatest rank where it has none; and
+    /// the keys of the distinct values.
     pub(super) fn ranks(self, n_rows: usize) -> (Vec<u32>, Vec<u64>) {
         let missing = self.keys.len() as u32;
         let ranks = match self.order {
-            // Coded as for all cuts: of no value, where all have none, too.
+            // The codes are those for all cuts, also if no case has a value.
             CellOrder::Coded(codes) => unpack(&codes.planes().collect::<Vec<_>>(), n_rows),
             CellOrder::Sorted { rows, starts } => {
                 let mut ranks = vec![if self.missing { missing } else { 0 }; n_rows];
@@ -250,8 +250,8 @@ impl Ordered {
         (0..self.n_cuts() as u32).collect()
     }
 
-    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut. Where
-    /// a frequent value makes quantiles coincide, the heaviest parts are halved until there are as many.
+    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut.
+    /// Where a frequent value makes quantiles coincide, the heaviest parts are halved until there are as many.
     pub(super) fn quantiles(&self, most: usize, mass: impl Fn(usize) -> u64) -> Vec<u32> {
         if self.n_cuts() <= most {
             return self.all();
@@ -266,7 +266,7 @@ impl Ordered {
         let parts = most as u128 + 1;
         let mut cuts: Vec<u32> = (1..parts).map(|i| nearest(&below, 0..self.keys.len(), i * sum, parts)).collect();
         cuts.dedup();
-        // Parts of at least two values, by mass; of equal ones the first.
+        // Parts of at least two values, the heaviest first; ties: the first.
         let part = |start: usize, end: usize| {
             let before = if start == 0 { 0 } else { below[start - 1] };
             (end - start > 1).then(|| (below[end - 1] - before, Reverse(start), end))

@@ -32,8 +32,8 @@ const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nomin
 ///     Where ordered columns are cut. "all", or "exact", which reads back as "all": between all neighbouring values.
 ///     "quantile": at quantiles. "mdlp": where the minimum description length principle says (Fayyad and Irani, IJCAI
 ///     1993); needs classes. "auto": as "all" in a search, except where that leaves it no hope: then quantiles, and the
-///     result says so (see `engine` of :class:`OptimalTreeSearch`). Where there is no search, in :meth:`tests`, and under
-///     ``engine="tests"``: all, while the table has at most `max_tests` tests, else quantiles.
+///     result says so (see `engine` of :class:`OptimalTreeSearch`). Where there is no search, in :meth:`tests`, and
+///     under ``engine="tests"``: all, while the table has at most `max_tests` tests, else quantiles.
 /// max_tests : int, default=1000
 ///     How many tests quantiles make, without `max_thresholds`; and the number up to which "auto" lists all cuts.
 ///     It bounds thresholds only: levels and missing values always have their tests, an ordered column one cut.
@@ -125,7 +125,7 @@ impl PyBinarizer {
         let budget = Budget::unlimited();
         let work = || list_tests(data, &self.0, &budget);
         let tests: Result<Result<Vec<Test>, Stop>, Error> = interruptible(py, &budget, work)?;
-        // An interrupt is raised, whatever was listed until then.
+        // An interrupt has been raised by now: nothing else stops the listing.
         Ok(PyOfferedTests::new(data.schema(), tests?.unwrap_or_default()))
     }
 

@@ -1,4 +1,4 @@
-//! A whole two-dimensional array: as typed columns, in one pass, or as rows to predict for, where it is.
+//! A two-dimensional array as a whole: copied into typed columns in one pass, or read in place as rows to predict for.
 
 use numpy::ndarray::Axis;
 use numpy::{Element, PyReadonlyArray2};
@@ -51,7 +51,7 @@ impl EncodedCells<'_> {
 
     /// The levels are those that occur.
     fn decode_booleans(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
-        let bytes = self.array.call_method1("view", ("uint8",))?; // a bool that is neither 0 nor 1 is none for Rust
+        let bytes = self.array.call_method1("view", ("uint8",))?; // a byte that is neither 0 nor 1 is not a valid bool in Rust
         let columns = copied(&bytes, |byte: u8| u32::from(byte != 0))?;
         let decode = |(mut codes, name): (Vec<u32>, String)| {
             let levels = [false, true].map(|level| codes.contains(&u32::from(level)).then(|| level.to_string()));
@@ -108,7 +108,7 @@ fn copied<T: Element + Copy, U: Copy + Default>(
     if let Some(cells) = cells.t().as_slice() {
         return Ok(cells.chunks_exact(n_rows).map(|column| column.iter().map(|&cell| value(cell)).collect()).collect());
     }
-    // Zeros first: what is in the cache already, in order, takes scattered writes at a third of the time.
+    // Filled with zeros first: scattered writes to memory that is in the cache take a third of the time.
     let mut columns: Vec<Vec<U>> = (0..n_columns).map(|_| vec![U::default(); n_rows]).collect();
     for (index, block) in cells.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
         let block = block.as_standard_layout(); // copies only what is not in the order of rows

@@ -36,24 +36,25 @@ use crate::data::{Dataset, Schema};
 /// drop : sequence of str, default=()
 ///     Columns to leave out. They, and all that `like` does not know, may hold anything: they are not converted.
 /// like : Dataset, Schema, Tree or None, default=None
-///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with it.
+///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with
+///     it.
 /// max_missing : float or None, default=None
-///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With `like`
-///     the columns are those that it has.
+///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With
+///     `like` the columns are those that it has.
 ///
 /// Notes
 /// -----
 /// Kinds follow from dtypes: floats, integers, dates and times are continuous; strings, categoricals and booleans
-/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit floats.
-/// Null and NaN are missing; infinities are ordinary values.
+/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit
+/// floats. Null and NaN are missing; infinities are ordinary values.
 ///
-/// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and the
-/// like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
+/// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and
+/// the like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
 ///
 /// With `like`, booleans match ``True`` and ``False``, ``true`` and ``false``, 1 and 0, as values and as text. A
-/// ``UserWarning`` names a column with a level that is not in `like`, the level and the number of rows. Another says that
-/// a target of more than 20 different whole numbers was taken for classes, if `task` does not.
-/// Complexity: O(cells), plus sorting the distinct levels.
+/// ``UserWarning`` names a column with a level that is not in `like`, the level and the number of rows. Another says
+/// that a target of more than 20 different whole numbers was taken for classes, if `task` does not. Complexity:
+/// O(cells), plus sorting the distinct levels.
 ///
 /// Raises
 /// ------

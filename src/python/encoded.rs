@@ -86,7 +86,7 @@ pub(super) fn decode(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) ->
     let (features, columns) = match encoded.columns {
         EncodedColumns::Cells(cells) => cells.decode()?,
         EncodedColumns::Each(columns) => {
-            // Kinds and levels are the schema's, if there is one.
+            // With a schema, kinds and levels come from there.
             let decoded: PyResult<Vec<_>> = columns.into_iter().map(|c| c.decode(schema.is_none())).collect();
             let (features, columns): (Vec<_>, Vec<_>) = decoded?.into_iter().unzip();
             (features.into_iter().flatten().collect(), columns)

@@ -1,4 +1,4 @@
-//! What all searches that grow greedy trees have in common: their keywords, read, kept and shown again in one place.
+//! The base class of all searches that grow greedy trees: reads, keeps and shows their keywords.
 
 use numpy::{AllowTypeChange, PyArrayLike2};
 use pyo3::exceptions::PyTypeError;
@@ -33,7 +33,7 @@ const MISSING: [(&str, Missing); 5] = [
     ("class_mean", Missing::ClassMean),
     ("level", Missing::Level),
 ];
-/// The keywords of all of them.
+/// The keywords that all of them have.
 const SHARED: [&str; 15] = [
     "criterion",
     "min_cases",
@@ -52,13 +52,13 @@ const SHARED: [&str; 15] = [
     "threads",
 ];
 
-/// What searches that grow greedy trees are made with.
+/// The base class of searches that grow greedy trees.
 #[pyclass(frozen, subclass, module = "lattree._core", name = "_GreedySearch")]
 pub struct PyGreedyBase {
-    /// Without the weights of named classes: their order is that of a table.
+    /// The parameters without the weights of named classes, whose order depends on the table.
     pub(super) params: Params,
     weights: Option<Py<PyDict>>,
-    /// The keywords of the search, those of all aside.
+    /// The keywords that this search has besides the shared ones.
     own: &'static [&'static str],
     pub(super) running: Running,
 }
@@ -145,7 +145,7 @@ impl PyGreedyBase {
     }
 }
 
-/// How many labels an error text lists.
+/// The number of labels that an error text lists.
 const SHOWN: usize = 10;
 
 impl PyGreedyBase {
@@ -208,8 +208,8 @@ impl PyGreedyBase {
 
 const BALANCED: &str = "balanced";
 
-/// What `class_weight` says. The weights of named classes come as floats by label; they are checked here, since no table
-/// has given them an order yet.
+/// Reads `class_weight`. The weights of named classes come as floats by label; they are checked here, since no
+/// table has given them an order yet.
 fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
     let expected = "\"balanced\", a dict of labels and their weights, or None";
     if let Ok(name) = given.cast::<PyString>() {

@@ -29,10 +29,11 @@ mod subset_search;
 mod subsets;
 mod tree;
 mod tree_methods;
+mod tree_queue;
 
 use pyo3::prelude::*;
 
-/// Of this module only: a program in Rust chooses its own.
+/// The allocator of the module. A Rust program that uses the crate chooses its own.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -85,6 +86,6 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(subset_result::_removal_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(subset_result::_subset_result_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(distinct_trees::_distinct_tree_from_json, module)?)?;
-    // PyO3 lists helpers for pickle there too; what is public stands in `lattree/__init__.py`.
+    // PyO3 would list the helpers for pickle there, too; `lattree/__init__.py` says what is public.
     module.delattr("__all__")
 }

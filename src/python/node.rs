@@ -14,7 +14,7 @@ use crate::data::Task;
 use crate::error::Error;
 use crate::tree::{Leaf, Limit, Node, NodeSummary, Question, Split, Tree};
 
-/// What a node asks of a row; ``str`` gives it in words, as the condition of the first branch. Pickles.
+/// The test of a node; ``str`` gives it in words, as the condition of the first branch. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -23,9 +23,9 @@ use crate::tree::{Leaf, Limit, Node, NodeSummary, Question, Split, Tree};
 /// feature : int
 ///     Its position in ``schema.features``.
 /// kind : {"at_most", "is", "in", "each_level", "each_of", "missing"}
-///     Rows whose value is at most the threshold, the one level, or one of the levels, and with "missing" those without a
-///     value, go to the first child, others to the second. "each_level": a child per level; "each_of": a child per level
-///     listed, then one for rows without a value if there is one, then one for all other levels.
+///     Rows whose value is at most the threshold, the one level, or one of the levels, and with "missing" those without
+///     a value, go to the first child, others to the second. "each_level": a child per level; "each_of": a child per
+///     level listed, then one for rows without a value if there is one, then one for all other levels.
 /// threshold : float, int, numpy.datetime64, numpy.timedelta64 (times of day: since midnight), str or None
 ///     For "at_most": a number, a date or time without a zone, or a level of an ordinal column.
 /// levels : list of str
@@ -105,8 +105,8 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 /// test : NodeTest or None
 ///     What is asked here; None for a leaf.
 /// prediction : label or float
-///     What the tree predicts here; of a node with children, what it would predict if it were a leaf: the class of greatest
-///     mass or, with costs of errors, of least expected cost, ties to the first, or the mean.
+///     What the tree predicts here; of a node with children, what it would predict if it were a leaf: the class of
+///     greatest mass or, with costs of errors, of least expected cost, ties to the first, or the mean.
 /// n_rows : int or None
 ///     How many training rows came here, whole or in part, whatever they weigh and however often they count; those of
 ///     weight or count 0 are left out. None for trees of files that do not tell.
@@ -303,7 +303,7 @@ fn levels(question: &Question) -> Option<Vec<String>> {
     }
 }
 
-/// What each node predicts, as a series in the dtype of the target.
+/// The prediction of each node, as a series in the dtype of the target.
 fn predictions<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, PyAny>> {
     let module = py.import("lattree._table")?;
     let target = tree.schema().target.as_ref().expect("`Tree::new` checked that leaves fit the target");

@@ -1,4 +1,4 @@
-//! What a tree predicts for, given as any table.
+//! The rows that a tree predicts for, given as any table.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use super::tree::unseen_name;
 use crate::data::{Dataset, Feature, Kind, NumericType, Schema};
 use crate::tree::{Rows, Tree};
 
-/// What to predict for: a dataset, given or made, or an array with the dtype of its numbers, read in place.
+/// The rows to predict for: a dataset, given or made, or an array with the dtype of its numbers, read in place.
 pub(super) enum PredictOn<'py> {
     Given(Bound<'py, PyDataset>),
     Made(PyDataset),
@@ -59,8 +59,8 @@ impl<'py> PredictOn<'py> {
         }
     }
 
-    /// One value or more for each row. The interpreter stays busy while an array is read, since other threads could change
-    /// it.
+    /// One value or more for each row. The interpreter stays busy while an array is read, since other threads could
+    /// change it.
     pub(super) fn predict<T: Send>(
         &self,
         py: Python<'_>,

@@ -97,8 +97,8 @@ pub(super) fn _condition_from_json(text: &str) -> PyResult<PyCondition> {
 /// Attributes
 /// ----------
 /// conditions : list of Condition
-///     Conditions on one column are merged. Empty for a tree that is a single leaf. A missing value meets a condition that
-///     says "or missing" or "is missing", and no other.
+///     Conditions on one column are merged. Empty for a tree that is a single leaf. A missing value meets a condition
+///     that says "or missing" or "is missing", and no other.
 /// leaf : int
 ///     The position of the leaf among the tree's nodes.
 /// prediction : label or float
@@ -173,7 +173,7 @@ impl PyRule {
     }
 }
 
-/// What a leaf predicts, in the target's values.
+/// The prediction of a leaf, in the target's values.
 pub(super) fn prediction<'py>(py: Python<'py>, leaf: &Leaf, labels: Option<&Labels>) -> PyResult<Bound<'py, PyAny>> {
     match leaf {
         Leaf::Class { label, .. } => labels_to_list(py, labels)?.get_item(*label as usize),

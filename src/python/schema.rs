@@ -211,7 +211,7 @@ pub(super) fn target_schema(
 }
 
 fn labels_from_list(labels: &Bound<'_, PyAny>) -> PyResult<Labels> {
-    // Booleans first: Python's are integers; integers before floats, which would take them.
+    // Booleans come first, since in Python they are integers, and integers before floats, which would accept them.
     if let Ok(v) = labels.extract::<Vec<Bound<'_, pyo3::types::PyBool>>>() {
         return Ok(Labels::Booleans(v.iter().map(|b| b.is_true()).collect()));
     }

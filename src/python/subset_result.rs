@@ -23,7 +23,8 @@ use crate::tree::Tree;
 /// distinct : int
 ///     Trees listed; 0 where none are.
 /// covered : float
-///     The part of all subsets that is done with, from 0 to 1. The search is not even: time left does not follow from it.
+///     The part of all subsets that is done with, from 0 to 1. The search is not even: time left does not follow from
+///     it.
 /// error : float or None
 ///     The least estimated error so far, with the penalty of features; None before there is one, and where none is
 ///     estimated.
@@ -187,7 +188,7 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
     PyRemoval { feature, error }
 }
 
-/// What a search for a subset of the features found. Pickles.
+/// The result of a search for a subset of the features. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -196,8 +197,8 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// tree : Tree
 ///     The tree that grows over them.
 /// error : float
-///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors cost
-///     per case.
+///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors
+///     cost per case.
 /// objective : float
 ///     What is minimised: the error, and the penalty of each feature that the tree uses.
 /// lower_bound : float
@@ -205,8 +206,9 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// gap : float
 ///     ``(objective - lower_bound) / objective``: 0 if it is the least, 1 if nothing is proved.
 /// status : str
-///     "optimal": no subset is better; "acceptable": none is better by more than `delta`; "complete": backward elimination
-///     ended, which proves nothing; or what stopped the search: "time_limit", "memory_limit", "interrupted".
+///     "optimal": no subset is better; "acceptable": none is better by more than `delta`; "complete": backward
+///     elimination ended, which proves nothing; or what stopped the search: "time_limit", "memory_limit",
+///     "interrupted".
 /// path : list of Removal
 ///     What backward elimination took away, in that order.
 /// stats : dict of str to int

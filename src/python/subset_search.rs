@@ -1,4 +1,4 @@
-//! What the searches over subsets of the features have in common: keywords, names that become positions, runs.
+//! The base class of searches over subsets of the features: keywords, positions of named columns, runs.
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use crate::budget::Budget;
 use crate::data::Dataset;
 use crate::subsets::{Board, Checked, Outcome, Params};
 
-/// What searches over subsets of the features are made with, beside what the trees are.
+/// The base class of searches over subsets of the features.
 #[pyclass(frozen, subclass, extends = PyGreedyBase, module = "lattree._core", name = "_SubsetSearch")]
 pub struct PySubsetSearch {
     required: Vec<String>,
@@ -55,7 +55,8 @@ impl PySubsetSearch {
         Ok(Params { greedy, required, candidates }.checked()?)
     }
 
-    /// Runs `work` on a thread of its own, with reports of what it says on its board, and makes a result of its outcome.
+    /// Runs `work` on a thread of its own, with reports of what it says on its board, and makes a result of its
+    /// outcome.
     pub(super) fn run<'py, T: Send, R: PyClass + Into<PyClassInitializer<R>>>(
         slf: &Bound<'py, Self>,
         data: &Dataset,
@@ -78,7 +79,7 @@ impl PySubsetSearch {
         reporter.closed(done.and_then(|done| done.deliver(py, |outcome| make(outcome?))), py)
     }
 
-    /// As [`PySubsetSearch::run`], for a search that has a set to estimate errors on.
+    /// As [`PySubsetSearch::run`], for a search that estimates errors on a second table.
     pub(super) fn select<'py>(
         slf: &Bound<'py, Self>,
         (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),

@@ -32,7 +32,7 @@ impl PyTree {
     ///     The text is no tree, is damaged, or is of a format that this version does not know.
     #[staticmethod]
     fn from_json(py: Python<'_>, text: &Bound<'_, PyString>) -> PyResult<Self> {
-        // Bytes that were no UTF-8 may stand in a Python string, as halves of surrogates.
+        // Bytes that were not UTF-8 may have become lone surrogates in a Python string.
         let text = text.to_str().map_err(|error| Error::BadTree { problem: error.to_string() })?;
         Ok(PyTree(py.detach(|| Tree::from_json(text))?))
     }
@@ -81,8 +81,8 @@ impl PyTree {
     /// pandas.Series, polars.Series, pyarrow.Array or numpy.ndarray of shape (n_rows,)
     ///     In the values of the training target, and in the kind of `data`, so that it can be compared with a column of
     ///     it: of a pandas frame a Series with its index, of a pyarrow table an Array, of an array or a list of rows an
-    ///     array; of polars frames, dicts, datasets and all else a polars Series. The dtype is that of the training target;
-    ///     categories are plain values in pandas, which compares categories only with the same ones.
+    ///     array; of polars frames, dicts, datasets and all else a polars Series. The dtype is that of the training
+    ///     target; categories are plain values in pandas, which compares categories only with the same ones.
     ///
     /// Raises
     /// ------
@@ -219,10 +219,10 @@ impl PyTree {
         self.0.to_json()
     }
 
-    /// The tree as rules: one per leaf, in the order of the text. Each row meets the conditions of exactly one, if its levels
-    /// were there in training; others go as `unseen` says, whatever the conditions. A missing value meets those that say
-    /// "or missing" or "is missing". Where the text says "or missing" nowhere, such a row goes
-    /// by several rules in part.
+    /// The tree as rules: one per leaf, in the order of the text. Each row meets the conditions of exactly one, if its
+    /// levels were there in training; others go as `unseen` says, whatever the conditions. A missing value meets those
+    /// that say "or missing" or "is missing". Where the text says "or missing" nowhere, such a row goes by several
+    /// rules in part.
     fn rules(&self) -> Vec<PyRule> {
         let labels = self.0.schema().labels();
         self.0.rules().into_iter().map(|rule| PyRule::new(rule, labels.cloned())).collect()
@@ -246,10 +246,10 @@ impl PyTree {
     /// -------
     /// polars.DataFrame
     ///     Columns as the attributes of :class:`Node` and :class:`NodeTest`: "index", "parent" (its index), "depth",
-    ///     "condition" and "test" (as text), "column", "kind", "threshold" (a number; of dates and times in the unit of the
-    ///     column since 1970-01-01; null for levels), "levels" (of an ordinal column the one of the threshold), "missing"
-    ///     (the index of the child where a row without a value goes), "is_leaf", "prediction" (in the dtype of the target),
-    ///     "n_rows", "mass", "share", "errors" and "masses". What a node does not have is null.
+    ///     "condition" and "test" (as text), "column", "kind", "threshold" (a number; of dates and times in the unit of
+    ///     the column since 1970-01-01; null for levels), "levels" (of an ordinal column the one of the threshold),
+    ///     "missing" (the index of the child where a row without a value goes), "is_leaf", "prediction" (in the dtype
+    ///     of the target), "n_rows", "mass", "share", "errors" and "masses". What a node does not have is null.
     fn to_frame<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         node::frame(py, &self.0)
     }
@@ -281,9 +281,9 @@ impl PyTree {
 
     /// Why a row is predicted to be what it is, in words.
     ///
-    /// A line per node on its way: what the row has in the column asked about, and the condition that it meets by that. The
-    /// last line is the prediction, as in :meth:`to_text`. Where a missing value takes all branches in part, the line
-    /// names the heaviest, with its part, and the last line has the probability of the class that is predicted.
+    /// A line per node on its way: what the row has in the column asked about, and the condition that it meets by that.
+    /// The last line is the prediction, as in :meth:`to_text`. Where a missing value takes all branches in part, the
+    /// line names the heaviest, with its part, and the last line has the probability of the class that is predicted.
     ///
     /// Parameters
     /// ----------
@@ -302,16 +302,16 @@ impl PyTree {
 
     /// How much each column did for the purity of the leaves.
     ///
-    /// For every node: the training mass that came there times its impurity, less the same of its children. That is added
-    /// up by column and divided by the sum of all columns. Masses have weights, class weights and counts in them; costs of
-    /// errors do not count, since they change which class a leaf predicts, and not how mixed its cases are. So with costs
-    /// or a criterion other than the one of the search, this is not what the search had maximised.
+    /// For every node: the training mass that came there times its impurity, less the same of its children. That is
+    /// added up by column and divided by the sum of all columns. Masses have weights, class weights and counts in them;
+    /// costs of errors do not count, since they change which class a leaf predicts, and not how mixed its cases are. So
+    /// with costs or a criterion other than the one of the search, this is not what the search had maximised.
     ///
     /// Parameters
     /// ----------
     /// criterion : {"gini", "information_gain", "error"}, default="gini"
-    ///     The impurity: Gini's, the entropy of the classes, or the share of the classes that are not the most frequent one.
-    ///     In a tree of numbers it is the variance instead.
+    ///     The impurity: Gini's, the entropy of the classes, or the share of the classes that are not the most frequent
+    ///     one. In a tree of numbers it is the variance instead.
     ///
     /// Returns
     /// -------
@@ -325,8 +325,8 @@ impl PyTree {
     ///
     /// Notes
     /// -----
-    /// Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984; the definition is that of
-    /// scikit-learn's ``feature_importances_``. It favours columns of many values. Complexity: O(nodes x classes).
+    /// Source: Breiman, Friedman, Olshen and Stone, Classification and Regression Trees, 1984; the definition is that
+    /// of scikit-learn's ``feature_importances_``. It favours columns of many values. Complexity: O(nodes x classes).
     #[pyo3(signature = (*, criterion="gini"))]
     fn feature_importances<'py>(&self, py: Python<'py>, criterion: &str) -> PyResult<Bound<'py, PyArray1<f64>>> {
         Ok(self.0.importances(choice("criterion", &MEASURES, criterion)?).into_pyarray(py))
@@ -359,7 +359,7 @@ fn answer<'py>(
     py.import("lattree._answers")?.getattr(what)?.call1(arguments.into_pyobject(py)?)
 }
 
-/// Where the nodes of each row begin, and the nodes.
+/// The place where the nodes of each row begin, and the nodes of all rows.
 type Paths<'py> = (Bound<'py, PyArray1<i64>>, Bound<'py, PyArray1<i64>>);
 
 /// A table of one row, from whatever stands for a row.

@@ -1,10 +1,10 @@
 //! The canonical form of a tree: bytes that two trees share exactly when they are equal. Equality and hash both read
 //! them, so they cannot disagree.
 //!
-//! The form has what is asked and what is predicted, and nothing else of training: not how many rows there were, nor what
-//! they weighed. So shares stand for masses, and defaults only where a case can meet them. Shares are the floats that
-//! prediction gives out: whole masses that are multiples of each other have the same ones; weights that are no whole
-//! numbers may round otherwise when they are scaled.
+//! The form has what is asked and what is predicted, and nothing else of training: not how many rows there were, nor
+//! what they weighed. So shares stand for masses, and defaults only where a case can meet them. Shares are the floats
+//! that prediction gives out: whole masses that are multiples of each other have the same ones; weights that are no
+//! whole numbers may round otherwise when they are scaled.
 
 use std::hash::{Hash, Hasher};
 
@@ -28,8 +28,8 @@ impl Hash for Tree {
 }
 
 impl Tree {
-    /// A hash that equal trees share, the same in every run and on every platform, from version 0.2 on. (FNV-1a, 64 bits,
-    /// over the canonical form: not meant to resist an adversary.)
+    /// A hash that equal trees share, the same in every run and on every platform, from version 0.2 on. (FNV-1a, 64
+    /// bits, over the canonical form: not meant to resist an adversary.)
     ///
     /// Complexity: O(nodes + branches + masses + levels of the features used).
     pub fn stable_hash(&self) -> u64 {
@@ -38,8 +38,8 @@ impl Tree {
             .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     }
 
-    /// The canonical form. Features are numbered and described where they are first used, so neither unused features nor
-    /// the order of columns changes it.
+    /// The canonical form. Features are numbered and described where they are first used, so neither unused features
+    /// nor the order of columns changes it.
     fn canonical(&self) -> Vec<u8> {
         let mut bytes = Bytes(Vec::new());
         bytes.byte(match self.policies.missing {
@@ -82,7 +82,8 @@ impl Tree {
             }
         }
         // Preorder says where the nodes end, so that no length is needed before the costs.
-        let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional); // else no row ends in several leaves
+        // Without fractions no row ends in several leaves, and costs decide nothing.
+        let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional);
         costs.for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
         bytes.0
     }
@@ -100,8 +101,8 @@ impl Tree {
     }
 }
 
-/// The bytes of a canonical form. Lists are preceded by their length and variants by a tag, so that different trees never
-/// have the same bytes.
+/// The bytes of a canonical form. Lists are preceded by their length and variants by a tag, so that different trees
+/// never have the same bytes.
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -305,7 +306,7 @@ mod tests {
         Tree::new(tree.schema().clone(), tree.policies(), nodes).unwrap()
     }
 
-    /// What is predicted where every value is missing, and where every level is unseen.
+    /// The predictions for a row of missing values, and for one of unseen levels.
     fn predictions(tree: &Tree) -> Vec<Result<Vec<f64>, crate::Error>> {
         let schema = tree.schema();
         [true, false]

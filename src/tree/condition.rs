@@ -33,7 +33,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As it stands in conditions: `<=`, `>`, `is`, `is not`, `in`, `not in`, `is missing`, `is known`.
+    /// The operator as conditions write it: `<=`, `>`, `is`, `is not`, `in`, `not in`, `is missing`, `is known`.
     pub fn name(self) -> &'static str {
         match self {
             Operator::AtMost => "<=",
@@ -52,9 +52,9 @@ impl Operator {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Of a column of floats.
+    /// The limit of a column of floats.
     Float(#[serde(with = "crate::data::serde_float")] f64),
-    /// Of a column of integers, dates or times, in the unit of the column.
+    /// The limit of a column of integers, dates or times, in the unit of the column.
     Integer(i64, NumericType),
     /// A level of an ordinal column.
     Level(String),
@@ -71,16 +71,16 @@ impl Limit {
     }
 }
 
-/// A condition on one column. Prints as it stands in texts.
+/// A condition on one column. It prints as in [`Tree::to_text`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// The name of the column.
     pub column: String,
-    /// What is said of its value.
+    /// The comparison.
     pub operator: Operator,
-    /// For [`Operator::AtMost`] and [`Operator::Above`].
+    /// The limit, for [`Operator::AtMost`] and [`Operator::Above`].
     pub limit: Option<Limit>,
-    /// For [`Operator::Is`], [`Operator::IsNot`], [`Operator::In`] and [`Operator::NotIn`]: names of levels.
+    /// The names of levels, for [`Operator::Is`], [`Operator::IsNot`], [`Operator::In`] and [`Operator::NotIn`].
     pub levels: Vec<String>,
     /// Whether a case without a value meets it too.
     pub or_missing: bool,
@@ -120,7 +120,7 @@ fn level_names(schema: &Schema, feature: u32, codes: &[u32]) -> Vec<String> {
     codes.iter().map(|&code| levels[code as usize].clone()).collect()
 }
 
-/// What a node asks. Prints as the condition of its first branch, or `each level of color`.
+/// The question of a node. It prints as the condition of its first branch, or `each level of color`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The name of the column.
@@ -129,9 +129,9 @@ pub struct Question {
     pub feature: u32,
     /// The kind of test, as tree files have it: `at_most`, `is`, `in`, `each_level`, `each_of`, `missing`.
     pub kind: String,
-    /// For `at_most`.
+    /// The limit, for `at_most`.
     pub limit: Option<Limit>,
-    /// For `is`, `in` and `each_of`: the levels listed; for `each_level` all levels of the column.
+    /// The levels listed by `is`, `in` and `each_of`; for `each_level` all levels of the column.
     pub levels: Vec<String>,
     /// The branch of a case without a value; `None` where it takes all of them in part.
     pub missing: Option<u32>,
@@ -145,7 +145,7 @@ impl fmt::Display for Question {
 }
 
 impl Tree {
-    /// What a split of this tree asks. Complexity: O(levels named).
+    /// The question of a split of this tree. Complexity: O(levels named).
     pub fn question(&self, split: &Split) -> Question {
         let (schema, feature) = (&*self.schema, split.test.feature());
         let kind = &schema.features[feature as usize].kind;
@@ -212,7 +212,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is printed of a condition is what it says, and it comes back from JSON.
+        /// The text of a condition agrees with its fields, and it comes back from JSON.
         #[test]
         fn conditions_are_what_they_print(tree in fixtures::any_tree()) {
             for condition in tree.rules().into_iter().flat_map(|rule| rule.conditions) {

@@ -14,8 +14,8 @@ impl Tree {
     /// petal width is missing, so petal width <= 1.75 or missing
     /// predicts Iris-versicolor (54/5)
     /// ```
-    /// Where the row goes down several branches in part, the line says so and names the heaviest one, and the last line has
-    /// the class of the mixture and its probability.
+    /// Where the row goes down several branches in part, the line says so and names the heaviest one, and the last line
+    /// has the class of the mixture and its probability.
     ///
     /// Errors: as [`Tree::apply`]. Complexity: O(depth), and O(nodes) at worst for a row that is spread.
     pub fn explain(&self, data: &(impl Rows + ?Sized), row: usize) -> Result<String> {
@@ -40,8 +40,8 @@ impl Tree {
         Ok(lines.join("\n"))
     }
 
-    /// The line of a split: the value, and the condition of the branch to `child`. The row goes there as a `whole`, or that
-    /// is the heaviest of the branches it takes.
+    /// The line of a split: the value, and the condition of the branch to `child`. The row goes there as a `whole`, or
+    /// that is the heaviest of the branches it takes.
     fn split_words(&self, paths: &dyn RowPaths, split: &Split, row: u8, child: u32, whole: bool) -> String {
         let (schema, feature) = (&*self.schema, split.test.feature());
         let name = feature_words(schema, feature);

@@ -21,7 +21,7 @@ fn levels(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
-/// Every kind of column, under names that are hard to print.
+/// A schema with every kind of column, under names that are hard to print.
 pub(super) fn schema() -> Arc<Schema> {
     let features = vec![
         feature("petal_length", Kind::Continuous(NumericType::Float)),
@@ -74,7 +74,7 @@ pub(super) fn below(feature: u32, t: f64) -> Test {
     Test::AtMost { feature, threshold: Threshold::Float(t) }
 }
 
-/// The tree everyone knows.
+/// The well-known tree of the iris data.
 pub(super) fn iris() -> Tree {
     let nodes = vec![
         split(below(0, 2.45), &[1, 2], &[50.0, 100.0], 1),
@@ -168,7 +168,7 @@ fn grow(
     };
     let branches = test.n_branches(n_levels);
     let default = pick(branches);
-    nodes.push(leaf(0)); // holds the place
+    nodes.push(leaf(0)); // replaced below
     let (mut children, mut masses) = (Vec::new(), Vec::new());
     for _ in 0..branches {
         children.push(nodes.len() as u32);

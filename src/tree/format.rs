@@ -16,7 +16,7 @@ use crate::names::{Of, shown};
 const LISTED: usize = 4;
 
 /// The condition under which a case with a value takes a branch: `size <= medium`, `size > medium`, `color is not red`.
-/// Where cases without a value go is said by the texts of a [`Tree`](super::Tree).
+/// It does not say where cases without a value go; [`Tree::to_text`](super::Tree::to_text) does.
 ///
 /// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
 pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
@@ -156,8 +156,8 @@ fn places_of(x: f64) -> i32 {
     5 - text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
 }
 
-/// Rounds to `places` digits after the decimal point, or to the first significant digit if that comes later. Whole numbers
-/// are kept.
+/// Rounds to `places` digits after the decimal point, or to the first significant digit if that comes later. Whole
+/// numbers are kept.
 fn to_places(x: f64, places: i32) -> f64 {
     if x.fract() == 0.0 {
         return x;

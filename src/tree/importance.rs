@@ -15,12 +15,13 @@ pub enum ImpurityMeasure {
 
 impl Tree {
     /// How much each feature of the schema lowered the impurity. A split counts with the mass that came to it times its
-    /// impurity, less the same of its branches; these are added up by feature and divided by the sum of all. All are 0 if no
-    /// split lowers the impurity. In a tree that predicts numbers the impurity is the variance of the predictions, whatever
-    /// the measure: a split lowers the variance of the training numbers by the same amount.
+    /// impurity, less the same of its branches; these are added up by feature and divided by the sum of all. All are 0
+    /// if no split lowers the impurity. In a tree that predicts numbers the impurity is the variance of the
+    /// predictions, whatever the measure: a split lowers the variance of the training numbers by the same amount.
     ///
     /// Masses include class weights and case weights; costs of errors do not count. Source: Breiman, Friedman, Olshen
-    /// and Stone, Classification and Regression Trees, 1984, without surrogates; as `feature_importances_` of scikit-learn.
+    /// and Stone, Classification and Regression Trees, 1984, without surrogates; as `feature_importances_` of
+    /// scikit-learn.
     ///
     /// Complexity: O(nodes x classes + features).
     pub fn importances(&self, measure: ImpurityMeasure) -> Vec<f64> {

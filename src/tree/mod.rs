@@ -1,9 +1,9 @@
 //! Trees: immutable, with all nodes in one list, and without a trace of how they were grown.
 //!
 //! A [`Tree`] carries the [`Schema`] of the table it was grown on, so that it can read a second table by the names of
-//! columns and levels, and print itself in the names of the first. Nodes stand in preorder: a node, then its first child's
-//! subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical form that
-//! equality and hash are defined by.
+//! columns and levels, and print itself in the names of the first. Nodes stand in preorder: a node, then its first
+//! child's subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical
+//! form that equality and hash are defined by.
 //!
 //! Where a case without a value takes a branch, the condition says so: `age > 30 or missing`.
 //!
@@ -15,9 +15,9 @@
 //! packed     long lists of tests in few bytes            fixtures  trees and tables for the tests of this folder
 //! ```
 //!
-//! To add a kind of test: a variant of [`Test`]; what its branches say in `fact.rs`; its text in `format.rs`, its question
-//! in `condition.rs`; its check in `validate.rs`; its bytes in `canonical.rs`; how rows pass it in `predict/compiled.rs`; a
-//! line in the format history of `export/json.rs`.
+//! To add a kind of test: a variant of [`Test`]; what its branches say in `fact.rs`; its text in `format.rs`, its
+//! question in `condition.rs`; its check in `validate.rs`; its bytes in `canonical.rs`; how rows pass it in
+//! `predict/compiled.rs`; a line in the format history of `export/json.rs`.
 
 mod canonical;
 mod condition;
@@ -54,23 +54,23 @@ use crate::data::Schema;
 use crate::error::Result;
 use predict::CompiledTree;
 
-/// What happens to a case that meets a test without having a value for it.
+/// How a missing value passes a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingPolicy {
-    /// It takes the node's default branch.
+    /// The case takes the default branch of the node.
     Default,
-    /// It goes down all branches, in proportion to their masses (C4.5).
+    /// The case goes down all branches in part, in proportion to their masses (C4.5).
     Fractional,
 }
 
-/// What happens to a case with a level that the schema does not know.
+/// How a level that the schema does not know passes a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {
-    /// It takes the branch of greatest mass; ties: the first.
+    /// The case takes the branch of greatest mass; ties: the first.
     Majority,
-    /// It is treated as a missing value.
+    /// The level is treated as a missing value.
     Missing,
     /// Prediction fails and names the level.
     Error,
@@ -88,7 +88,7 @@ pub struct Policies {
 /// An internal node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// What is asked.
+    /// The test.
     pub test: Test,
     /// One node per branch; branch 0 is taken by cases that pass.
     pub children: Box<[u32]>,
@@ -100,7 +100,7 @@ pub struct Split {
     pub missing: bool,
 }
 
-/// What a leaf predicts.
+/// A leaf: what it predicts, and the training mass behind that.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     /// A class.
@@ -124,19 +124,19 @@ pub enum Leaf {
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// Asks and branches.
+    /// An internal node.
     Split(Split),
-    /// Predicts.
+    /// A leaf.
     Leaf(Leaf),
 }
 
 /// A decision tree.
 ///
-/// Two trees are equal if they have the same policies and class labels (or both predict numbers), the same tests in the same
-/// order, the same branches for missing values and unseen levels, and the same class and class shares, or number, in each
-/// leaf. Features are compared by name and kind. Features that no test uses are ignored: a tree grown on some of the columns
-/// equals the same tree grown on all. The numbers of training rows and their mass are ignored, so the same tree from rows
-/// taken twice is equal; so are the names of targets, and dtypes.
+/// Two trees are equal if they have the same policies and class labels (or both predict numbers), the same tests in the
+/// same order, the same branches for missing values and unseen levels, and the same class and class shares, or number,
+/// in each leaf. Features are compared by name and kind. Features that no test uses are ignored: a tree grown on some
+/// of the columns equals the same tree grown on all. The numbers of training rows and their mass are ignored, so the
+/// same tree from rows taken twice is equal; so are the names of targets, and dtypes.
 #[derive(Debug, Clone)]
 pub struct Tree {
     schema: Arc<Schema>,
@@ -155,9 +155,9 @@ pub struct Tree {
 impl Tree {
     /// Makes a tree of nodes, which are checked against each other and against the schema.
     ///
-    /// Nodes must stand in preorder, so that a tree has one form only; `-0.0` becomes `0.0`. The schema must have passed
-    /// [`Schema::checked`]; of it only float labels are checked, which must be finite. No method panics on a tree that has
-    /// passed.
+    /// Nodes must stand in preorder, so that a tree has one form only; `-0.0` becomes `0.0`. The schema must have
+    /// passed [`Schema::checked`]; of it only float labels are checked, which must be finite. No method panics on a
+    /// tree that has passed.
     ///
     /// Errors: [`Error::BadTree`](crate::Error::BadTree), naming the node. Complexity: O(nodes + branches + masses).
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
@@ -174,12 +174,12 @@ impl Tree {
         })
     }
 
-    /// The same tree where it costs `costs[i][j]` to take a case of class i for one of class j: a row that ends in several
-    /// leaves gets the class of least expected cost, not the most probable one, and so does a split
+    /// The same tree where it costs `costs[i][j]` to take a case of class i for one of class j: a row that ends in
+    /// several leaves gets the class of least expected cost, not the most probable one, and so does a split
     /// ([`NodeSummary::leaf`]). Leaves keep their labels.
     ///
-    /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a cost, finite and not negative, for each pair of
-    /// classes.
+    /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a cost, finite and not negative, for each pair
+    /// of classes.
     pub fn with_costs(self, costs: &[Vec<f64>]) -> Result<Self> {
         let n_classes = self.schema.labels().map_or(0, |labels| labels.len());
         let is_cost = |cost: &f64| cost.is_finite() && *cost >= 0.0;
@@ -196,7 +196,7 @@ impl Tree {
         &self.schema
     }
 
-    /// What happens to missing values and unseen levels.
+    /// The rules for missing values and unseen levels.
     pub fn policies(&self) -> Policies {
         self.policies
     }
@@ -288,8 +288,8 @@ impl Leaf {
         }
     }
 
-    /// Adds the share of each class, times `share`: its mass over the sum of all or, if all masses are 0, one for the class
-    /// predicted. Nothing where a number is predicted.
+    /// Adds the share of each class, times `share`: its mass over the sum of all or, if all masses are 0, one for the
+    /// class predicted. Nothing where a number is predicted.
     fn add_probabilities(&self, share: f64, mixture: &mut [f64]) {
         if let Leaf::Class { label, masses, .. } = self {
             let total: f64 = masses.iter().sum();

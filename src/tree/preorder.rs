@@ -17,7 +17,8 @@ pub(super) struct PreorderNode {
 }
 
 impl Tree {
-    /// The nodes in preorder; below `max_depth` splits each subtree becomes one entry with the number of its internal nodes.
+    /// The nodes in preorder; below `max_depth` splits each subtree becomes one entry with the number of its internal
+    /// nodes.
     ///
     /// Complexity: O(nodes).
     pub(super) fn preorder(&self, max_depth: Option<usize>) -> Vec<PreorderNode> {
@@ -43,8 +44,8 @@ impl Tree {
         entries
     }
 
-    /// The branch that a missing value takes at a split whose test does not ask for missing values; `None` if the case goes
-    /// down all branches that have mass.
+    /// The branch that a missing value takes at a split whose test does not ask for missing values; `None` if the case
+    /// goes down all branches that have mass.
     pub(super) fn default_branch(&self, split: &Split) -> Option<usize> {
         match self.policies.missing {
             MissingPolicy::Fractional if split.masses.iter().any(|&mass| mass > 0.0) => None,
@@ -65,15 +66,15 @@ impl Tree {
         }
     }
 
-    /// For each node the branch whose condition says "or missing". None at leaves, where the test itself asks for missing
-    /// values, where a missing value goes down all branches, and where none can come, since it took another branch
-    /// further up.
+    /// For each node the branch whose condition says "or missing". None at leaves, where the test itself asks for
+    /// missing values, where a missing value goes down all branches, and where none can come, since it took another
+    /// branch further up.
     ///
     /// Complexity: O(nodes + features).
     pub(super) fn or_missing_branches(&self) -> Vec<Option<usize>> {
         let mut branches = vec![None; self.nodes.len()];
-        // For each feature the number of branches on the path that no missing value takes; and for each branch of the path
-        // its feature and what it added.
+        // For each feature the number of branches on the path that no missing value takes; and for each branch of the
+        // path its feature and what it added.
         let mut shut = vec![0u32; self.schema.features.len()];
         let mut path: Vec<(usize, u32)> = Vec::new();
         for entry in self.preorder(None) {

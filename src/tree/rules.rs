@@ -10,12 +10,12 @@ use crate::data::{Labels, Schema};
 /// One leaf of a tree as a rule: if all conditions hold, the prediction of the leaf follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// Conditions in the order of the path, those on one feature merged: `x <= 5` and `x <= 3` become `x <= 3`. Empty for
-    /// a tree that is a single leaf.
+    /// Conditions in the order of the path, those on one feature merged: `x <= 5` and `x <= 3` become `x <= 3`. Empty
+    /// for a tree that is a single leaf.
     pub conditions: Vec<Condition>,
     /// The leaf's index among the tree's nodes.
     pub leaf: u32,
-    /// What the leaf predicts.
+    /// The leaf itself.
     pub prediction: Leaf,
     /// Training mass that came to the leaf.
     pub mass: f64,
@@ -26,8 +26,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// `if age > 30 and (size <= medium or missing): yes (54/5)`, or `always: yes (54/5)`; `labels` are those of the tree's
-    /// schema. The leaf is written as in [`Tree::to_text`].
+    /// `if age > 30 and (size <= medium or missing): yes (54/5)`, or `always: yes (54/5)`; `labels` are those of the
+    /// tree's schema. The leaf is written as in [`Tree::to_text`].
     pub fn words(&self, labels: Option<&Labels>) -> String {
         let several = self.conditions.len() > 1;
         let words = |condition: &Condition| match several && condition.or_missing {
@@ -109,11 +109,11 @@ impl Path {
 impl Tree {
     /// One rule per leaf, in preorder.
     ///
-    /// A case whose levels the schema knows meets the conditions of exactly one rule, that of its leaf. Other cases go as
-    /// [`Unseen`](super::Unseen) says. A missing value meets conditions that say "or missing" or "is missing", and no
-    /// others. Where cases without a value go down all branches in part
-    /// ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) no condition says so, and several rules share in
-    /// the prediction. The rule of a leaf that no value can reach says so: `color in {}`.
+    /// A case whose levels the schema knows meets the conditions of exactly one rule, that of its leaf. Other cases go
+    /// as [`Unseen`](super::Unseen) says. A missing value meets conditions that say "or missing" or "is missing", and
+    /// no others. Where cases without a value go down all branches in part
+    /// ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) no condition says so, and several rules share
+    /// in the prediction. The rule of a leaf that no value can reach says so: `color in {}`.
     ///
     /// Complexity: O(nodes + square of the conditions of a rule).
     pub fn rules(&self) -> Vec<Rule> {

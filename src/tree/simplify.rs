@@ -5,9 +5,9 @@ use std::sync::OnceLock;
 use super::{Leaf, Node, Split, Tree};
 
 impl Tree {
-    /// The tree without splits whose branches predict the same: leaves of one label become one leaf, branches that are the
-    /// same subtree become one. Rows that take one path are predicted as before; the class shares are those of the joined
-    /// leaves.
+    /// The tree without splits whose branches predict the same: leaves of one label become one leaf, branches that are
+    /// the same subtree become one. Rows that take one path are predicted as before; the class shares are those of the
+    /// joined leaves.
     ///
     /// Complexity: O(nodes x depth).
     pub(crate) fn simplified(&self) -> Tree {
@@ -151,7 +151,7 @@ mod tests {
         assert_eq!(tree.simplified().nodes(), expected);
     }
 
-    /// What a row that takes one path is predicted as.
+    /// The prediction for a row that takes one path.
     fn predicted(tree: &Tree, cell: impl Fn(u32) -> Value) -> Leaf {
         let mut index = 0;
         loop {

@@ -1,5 +1,5 @@
-//! A summary of each node: where it stands in the tree, the training mass that came to it, and what it would predict as a
-//! leaf.
+//! A summary of each node: where it stands in the tree, the training mass that came to it, and what it would predict as
+//! a leaf.
 
 use super::format::leaf_words;
 use super::preorder::PreorderNode;
@@ -15,9 +15,9 @@ pub struct NodeSummary {
     pub depth: u32,
     /// Of a split, the branch whose condition says "or missing", if one does.
     pub or_missing: Option<u32>,
-    /// The leaf that would replace the subtree; a leaf is its own. Its masses are the sums over the leaves below. Its class
-    /// is the one of greatest mass or, with costs, of least expected cost, ties to the first; its number is the mean of
-    /// theirs, weighted by mass. If no mass came, it is empty and has the class of the first leaf.
+    /// The leaf that would replace the subtree; a leaf is its own. Its masses are the sums over the leaves below. Its
+    /// class is the one of greatest mass or, with costs, of least expected cost, ties to the first; its number is the
+    /// mean of theirs, weighted by mass. If no mass came, it is empty and has the class of the first leaf.
     pub leaf: Leaf,
 }
 
@@ -40,8 +40,8 @@ impl Tree {
         Ok(Tree { rows: Some(rows.into()), ..self })
     }
 
-    /// How many rows came to each node in training, whole or in part, whatever they weighed and counted; those of weight or
-    /// count 0 are left out. `None` in trees of files that do not tell.
+    /// How many rows came to each node in training, whole or in part, whatever they weighed and counted; those of
+    /// weight or count 0 are left out. `None` in trees of files that do not tell.
     pub fn rows(&self) -> Option<&[u64]> {
         self.rows.as_deref()
     }
@@ -97,8 +97,8 @@ impl Tree {
         }
     }
 
-    /// The condition of the branch that leads to a node, as the text has it; none for the root. Panics if there is no such
-    /// node.
+    /// The condition of the branch that leads to a node, as the text has it; none for the root. Panics if there is no
+    /// such node.
     pub fn condition_at(&self, node: u32) -> Option<Condition> {
         let (parent, branch) = self.summaries()[node as usize].parent?;
         let or_missing = self.summaries()[parent as usize].or_missing.map(|branch| branch as usize);
@@ -108,8 +108,8 @@ impl Tree {
         }
     }
 
-    /// What a node is, in short: `petal_length <= 2.45, Iris-setosa (150/100)` or, for a leaf, `Iris-setosa (50)`. Panics if
-    /// there is no such node.
+    /// What a node is, in short: `petal_length <= 2.45, Iris-setosa (150/100)` or, for a leaf, `Iris-setosa (50)`.
+    /// Panics if there is no such node.
     pub fn words_at(&self, node: u32) -> String {
         let leaf = leaf_words(self.schema.labels(), &self.summaries()[node as usize].leaf);
         match &self.nodes[node as usize] {
@@ -118,8 +118,8 @@ impl Tree {
         }
     }
 
-    /// The paths to some nodes, one after the other, preceded by the list of where each begins; one more entry closes the
-    /// last path.
+    /// The paths to some nodes, one after the other, preceded by the list of where each begins; one more entry closes
+    /// the last path.
     ///
     /// Complexity: O(nodes on all paths).
     pub fn paths_to(&self, ends: &[u32]) -> (Vec<i64>, Vec<i64>) {

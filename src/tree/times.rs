@@ -1,4 +1,5 @@
-//! Integers, dates and times as people and programs write them: `2024-01-31 09:00:00+09:00`, `13:15:00`, `1 day 2h 30m`.
+//! Integers, dates and times as text: `2024-01-31 09:00:00+09:00`, `13:15:00`, `1 day 2h
+//! 30m`.
 //!
 //! Programs read these back: SQL and pandas read instants with the offset of their clock, and intervals with units.
 
@@ -37,13 +38,14 @@ fn unit_of(per_second: i64) -> &'static str {
     }
 }
 
-/// By the clock of the column's zone, if it has one, and how far that is ahead of UTC; `None` outside the years 1 to 9999.
+/// An instant by the clock of the column's zone, with its offset from UTC, if it has a zone; `None` outside the years 1
+/// to 9999.
 fn instant(feature: &Feature, value: i64, per_second: i64) -> Option<String> {
     let mut offset = 0;
     if let Some(zone) = feature.zone()
         && let Ok(at) = Timestamp::from_second(value.div_euclid(per_second))
     {
-        // Clocks of old were ahead by odd seconds, which programs cannot read.
+        // Before time zones clocks were ahead by odd seconds, which programs cannot read.
         offset = Some(zone.to_offset(at).seconds()).filter(|offset| offset % 60 == 0).unwrap_or(0);
     }
     let local = i128::from(value) + i128::from(offset) * i128::from(per_second);
@@ -65,7 +67,7 @@ fn date(days: i64) -> Option<Date> {
     (date.year() >= 1).then_some(date)
 }
 
-/// A time of a day.
+/// A time of day.
 fn clock(time: i64, per_second: i64) -> String {
     let (second, part) = (time / per_second, time % per_second);
     let digits = per_second.ilog10() as usize;
@@ -76,7 +78,7 @@ fn clock(time: i64, per_second: i64) -> String {
     format!("{:02}:{:02}:{:02}{fraction}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// A length of time: days, hours, minutes, seconds, and parts of a second, each where it is not 0. A minus is for all.
+/// A length of time: days, hours, minutes, seconds and parts of a second, those that are not 0. A minus applies to all.
 fn length(value: i64, per_second: i64) -> String {
     let per_second = per_second as u64;
     let units = [

@@ -1,5 +1,5 @@
-//! Checks that a list of nodes is a tree over a schema. Every [`Tree`](super::Tree) has passed it, also one from a damaged or
-//! hostile file, so that trees are walked, printed and predicted with without further checks.
+//! Checks that a list of nodes is a tree over a schema. Every [`Tree`](super::Tree) has passed it, also one from a
+//! damaged or hostile file, so that trees are walked, printed and predicted with without further checks.
 
 use super::{Leaf, Node, Split, Test, Threshold};
 use crate::data::{Feature, Kind, Labels, NumericType, Schema, Task};
@@ -23,8 +23,8 @@ pub(super) fn check(schema: &Schema, nodes: &[Node]) -> Result<()> {
     {
         return Err(bad(format!("the class label {label} is not finite"))); // the file format cannot hold it
     }
-    // The children announce the preorder: the node that must come next is on top. Every node is popped exactly once, so it
-    // has one parent, can be reached from the root, and is on no cycle.
+    // The children announce the preorder: the node that must come next is on top. Every node is popped exactly once, so
+    // it has one parent, can be reached from the root, and is on no cycle.
     let mut announced = vec![0];
     for (index, node) in nodes.iter().enumerate() {
         check_node(schema, nodes.len(), index, node, &mut announced)
@@ -180,7 +180,7 @@ mod tests {
     use super::super::{Policies, Tree, fixtures};
     use super::*;
 
-    /// What is wrong with one split over two good leaves.
+    /// The error for a changed split over two valid leaves.
     fn split_problem(change: impl FnOnce(&mut Split)) -> String {
         let mut nodes = fixtures::stump(Test::Missing { feature: 0 }, 2);
         match &mut nodes[0] {

@@ -9,8 +9,9 @@ use crate::tree::{Node, Test, Tree};
 impl Tree {
     /// A graph for the `dot` program: tests in boxes with edges `yes` and `no` (or one per level), leaves rounded.
     ///
-    /// The text is valid for any names, and the same for the same tree. `max_depth`, masses, names and missing values are
-    /// as in [`Tree::to_text`]: the edge that a case without a value takes says `yes or missing`. Complexity: O(nodes) lines.
+    /// The text is valid for any names, and the same for the same tree. `max_depth`, masses, names and missing values
+    /// are as in [`Tree::to_text`]: the edge that a case without a value takes says `yes or missing`. Complexity:
+    /// O(nodes) lines.
     pub fn to_dot(&self, max_depth: Option<usize>) -> String {
         let mut dot = String::from("digraph tree {\n  node [shape=box, fontname=\"sans-serif\"];\n");
         dot.push_str("  edge [fontname=\"sans-serif\"];\n");
@@ -117,7 +118,8 @@ mod tests {
         assert_eq!(labels, expected);
     }
 
-    /// The line without its strings, which are read as Graphviz does: without control characters, and closed on the line.
+    /// The line without its strings, which are read as Graphviz does: without control characters, and closed on the
+    /// line.
     fn outside_of_strings(line: &str) -> String {
         let (mut outside, mut inside, mut chars) = (String::new(), false, line.chars());
         while let Some(c) = chars.next() {

@@ -10,9 +10,10 @@
 //! {"label":0,"masses":[50,0,0],"empty":true}
 //! {"mean":3.25,"mass":12}
 //! ```
-//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `each_of`, `missing`. Integers are
-//! exact to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings `"inf"` and
-//! `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a prediction.
+//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `each_of`, `missing`. Integers
+//! are exact to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings
+//! `"inf"` and `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a
+//! prediction.
 //!
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
@@ -180,8 +181,8 @@ mod tests {
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
     }
 
-    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here, so
-    /// none says "or missing", whatever came in training.)
+    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here,
+    /// so none says "or missing", whatever came in training.)
     #[test]
     fn a_file_with_each_of_loads_for_ever() {
         let text = include_str!("../../../tests/data/tree_v1_each_of.json");

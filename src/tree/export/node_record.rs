@@ -28,7 +28,8 @@ pub(super) struct NodeRecord {
     mass: Option<Amount>,
 }
 
-/// A node with the keys of one kind. Nodes are checked while they are read, so that a long list of `{}` fails at the first.
+/// A node with the keys of one kind. Nodes are checked while they are read, so that a long list of `{}` fails at the
+/// first.
 #[derive(Deserialize)]
 #[serde(try_from = "NodeRecord")]
 pub(super) struct CheckedNode(pub(super) Node);

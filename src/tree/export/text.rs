@@ -6,25 +6,25 @@ use crate::tree::format::{branch_condition, leaf_words};
 use crate::tree::preorder::hidden_words;
 use crate::tree::{Node, Tree};
 
-/// Beyond this many bars the depth is written as a number: else the text of a deep tree would grow with the square of its
-/// depth.
+/// Beyond this many bars the depth is written as a number: else the text of a deep tree would grow with the square of
+/// its depth.
 const MAX_BARS: usize = 40;
 
 impl Tree {
     /// The tree as indented text, one line per branch, with a leaf on the line of its branch:
     /// `petal_width <= 1.75: Iris-versicolor (54/5)`.
     ///
-    /// In parentheses stand the training mass that came to the leaf and, if there are any, the errors among it. Masses and
-    /// means have six significant digits, thresholds all of theirs. Below `max_depth` splits a subtree becomes
-    /// `... (3 nodes)`. Past 40 levels the depth is written as a number: `[41] `.
+    /// In parentheses stand the training mass that came to the leaf and, if there are any, the errors among it. Masses
+    /// and means have six significant digits, thresholds all of theirs. Below `max_depth` splits a subtree becomes `...
+    /// (3 nodes)`. Past 40 levels the depth is written as a number: `[41] `.
     ///
-    /// A condition ends in "or missing" if a case without a value takes its branch, whether or not there were such cases
-    /// in training. One branch of every node says so, unless the test itself asks for missing values, no such case can
-    /// come to the node, or it goes down all branches in proportion to their mass
+    /// A condition ends in "or missing" if a case without a value takes its branch, whether or not there were such
+    /// cases in training. One branch of every node says so, unless the test itself asks for missing values, no such
+    /// case can come to the node, or it goes down all branches in proportion to their mass
     /// ([`MissingPolicy::Fractional`](crate::tree::MissingPolicy::Fractional)).
     ///
-    /// Names that could be misread, or have invisible characters, are written in double quotes with escapes, so that the
-    /// text can be read in one way only.
+    /// Names that could be misread, or have invisible characters, are written in double quotes with escapes, so that
+    /// the text can be read in one way only.
     ///
     /// There is no newline at the end. Complexity: O(nodes) lines.
     pub fn to_text(&self, max_depth: Option<usize>) -> String {

@@ -10,8 +10,8 @@ use crate::data::{Column, Dataset, Kind, NumericType, Value};
 use crate::error::{Error, Result};
 use crate::tree::{Tree, Unseen};
 
-/// The cells of a block of rows. Columns are numbered by their place among the features that the tree uses, rows from the
-/// first of the block.
+/// The cells of a block of rows. Columns are numbered by their place among the features that the tree uses, rows from
+/// the first of the block.
 pub(super) trait CellSource {
     /// Moves on to another block of rows.
     fn turn_to(&mut self, rows: Range<usize>);
@@ -167,8 +167,8 @@ struct ColumnReader<'a> {
     column: &'a Column,
     /// The levels of the table's schema.
     known: &'a [String],
-    /// For each code of the table: a level of the tree's schema or, of a level unseen there, the same code as unseen, or
-    /// missing under [`Unseen::Missing`].
+    /// For each code of the table: a level of the tree's schema or, of a level unseen there, the same code as unseen,
+    /// or missing under [`Unseen::Missing`].
     levels: Vec<Value>,
 }
 

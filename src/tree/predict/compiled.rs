@@ -1,14 +1,15 @@
 //! A tree compiled for prediction: 16 bytes a node, walked by many rows at once.
 //!
 //! A row alone waits for memory at each node: the next node is known only when this one and a cell have been read. So a
-//! block of rows goes down level by level, each row one node per round, and rows that have stopped drop out: the waits of a
-//! round overlap, and no branch has to be predicted. A compiled node decides what a number or a known level decides,
-//! exactly; at everything else (no value, an unseen level, a threshold that a float cannot hold) the row stops, and
-//! [`super::walk`] takes it over.
+//! block of rows goes down level by level, each row one node per round, and rows that have stopped drop out: the waits
+//! of a round overlap, and no branch has to be predicted. A compiled node decides what a number or a known level
+//! decides, exactly; at everything else (no value, an unseen level, a threshold that a float cannot hold) the row
+//! stops, and [`super::walk`] takes it over.
 //!
 //! Nodes stand in preorder, so the first child is the next node and only the other one is stored.
 //!
-//! Cost: O(depth) a row; O(nodes + branches) once per tree, at its first prediction. `benches/peers/greedy.py` times it.
+//! Cost: O(depth) a row; O(nodes + branches) once per tree, at its first prediction. `benches/peers/greedy.py` times
+//! it.
 
 use std::hint::select_unpredictable;
 
@@ -24,7 +25,7 @@ const EXACT: f64 = 9_007_199_254_740_992.0; // 2^53
 /// branch.
 const TABLE: usize = 64;
 
-/// What a compiled node does; the high bits of [`CompiledNode::column`].
+/// The operation of a compiled node: the high bits of [`CompiledNode::column`].
 type Opcode = u32;
 const SHIFT: u32 = 29;
 const COLUMN: u32 = (1 << SHIFT) - 1;
@@ -39,14 +40,14 @@ const IN: Opcode = 4 << SHIFT;
 const JUMP: Opcode = 5 << SHIFT;
 const MISSING: Opcode = 6 << SHIFT;
 
-/// One node.
+/// One node, compiled.
 #[derive(Debug, Clone, Copy)]
 struct CompiledNode {
     /// The threshold or the level; where the set or the table begins, as bits; NaN where rows stay.
     constant: f64,
     /// The child of rows that do not pass; the class of a leaf.
     other: u32,
-    /// Which of [`CompiledTree::features`], and the opcode.
+    /// The position in [`CompiledTree::features`], and the opcode in the high bits.
     column: u32,
 }
 

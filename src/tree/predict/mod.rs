@@ -22,7 +22,7 @@ use super::{Leaf, Node, Tree};
 use crate::data::Task;
 use crate::error::{Error, Result};
 
-/// How many rows walk down together; a `u8` numbers them.
+/// The number of rows that walk down together; a `u8` numbers them.
 const BLOCK: usize = 1 << 8;
 
 impl Tree {
@@ -34,7 +34,8 @@ impl Tree {
     ///
     /// Errors: [`Error::WrongTarget`] if the tree predicts numbers; [`Error::UnknownColumn`] if the table lacks a
     /// column that a test uses; [`Error::WrongKind`] if it holds another kind of value there;
-    /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does not exist.
+    /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does
+    /// not exist.
     ///
     /// Complexity: O(rows x depth), and O(rows x nodes) at worst for rows that are spread.
     pub fn predict_codes(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
@@ -91,8 +92,9 @@ impl Tree {
         Ok(probabilities)
     }
 
-    /// The leaf that each row ends in, as an index into [`Tree::nodes`]. Under [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional) a row
-    /// that would be spread takes the branch of greatest mass instead; ties: the first.
+    /// The leaf that each row ends in, as an index into [`Tree::nodes`]. Under
+    /// [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional) a row that would be spread takes the branch of
+    /// greatest mass instead; ties: the first.
     ///
     /// Errors: as [`Tree::predict_codes`], for either kind of target.
     pub fn apply(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
@@ -322,7 +324,7 @@ mod tests {
         assert_eq!(text, r#"column "c<d" is a column of times in microseconds; expected a column of dates"#);
     }
 
-    /// Of several errors the one of the first row, wherever in the tree it occurs.
+    /// If several rows fail, the error is that of the first row, wherever in the tree it occurs.
     #[test]
     fn the_first_row_that_fails_is_named() {
         let policies = Policies { unseen: Unseen::Error, ..fixtures::DEFAULT };

@@ -11,10 +11,10 @@ use crate::tree::Tree;
 
 /// Rows that a tree can predict for: a [`Dataset`] or [`NumberArray`].
 pub trait Rows: Sync {
-    /// How many there are.
+    /// The number of rows.
     fn n_rows(&self) -> usize;
 
-    /// Walks some of them down the tree; for this crate only.
+    /// Walks some of the rows down the tree; for this crate only.
     #[doc(hidden)]
     fn walk(&self, tree: &Tree, rows: Range<usize>, visit: &mut RowVisitor<'_>) -> Result<()>;
 }

@@ -25,8 +25,8 @@ pub trait RowPaths {
     /// The node where a row stops that starts at `node`.
     fn descend(&self, node: u32, row: u8) -> Result<u32>;
 
-    /// Calls `visit` with each leaf that a row reaches from `node`, where it stopped, in preorder, and with the share of
-    /// the row that goes there.
+    /// Calls `visit` with each leaf that a row reaches from `node`, where it stopped, in preorder, and with the share
+    /// of the row that goes there.
     fn spread(&mut self, node: u32, row: u8, visit: &mut dyn FnMut(u32, f64)) -> Result<()>;
 }
 
