@@ -91,8 +91,8 @@ def select(
         judge = table.read_like(search, building)
     elif error == "search":
         building, judge = building.split(0.3 if fraction is None else fraction, seed=seed)
-    keywords = {"error": error, "required": required or (), "missing": missing}
-    keywords |= growth.keywords() | limits.keywords()
+    keywords = growth.keywords() | limits.keywords()
+    keywords |= {"error": error, "missing": missing, "required": required or ()}
     if method == "elimination":
         run = lattree.BackwardEliminationSearch(**keywords).run
     else:
