@@ -8,11 +8,14 @@
 //! Where a case without a value takes a branch, the condition says so: `age > 30 or missing`.
 //!
 //! ```text
-//! validate   checks of new trees       fact, condition   what a branch says of a column      predict/  classes, numbers
-//! canonical  equality and hash         format, times     conditions, leaves, values as text  explain   one row's path
-//! simplify   splits without effect     rules             one rule per leaf                   export/   text, DOT, JSON
-//! preorder   the list of nodes         summary           what is known of each node          importance
-//! packed     long lists of tests in few bytes            fixtures  trees and tables for the tests of this folder
+//! validate    checks of new trees                    preorder   the list of nodes that exports walk over
+//! canonical   equality and hash                      summary    the place, mass and prediction of each node
+//! simplify    removes splits without effect          importance how much each feature lowered the impurity
+//! predict/    classes, numbers, leaves of rows       explain    the path of one row in words
+//! fact        what a branch says of a column         condition  the same as an object, with names
+//! format      conditions, leaves, values as text     times      dates and times as text
+//! rules       one rule per leaf                      export/    text, DOT, JSON
+//! packed      long lists of tests in few bytes       fixtures   trees and tables for the tests of this folder
 //! ```
 //!
 //! To add a kind of test: a variant of [`Test`]; what its branches say in `fact.rs`; its text in `format.rs`, its
