@@ -13,7 +13,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criteri
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
 use lattree::data::{
-    Binarizer, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Thresholds,
+    Binarizer, Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task, Thresholds,
 };
 use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
@@ -45,7 +45,7 @@ fn table(columns: Vec<(Kind, Column)>, classes: Vec<u32>, n_classes: u32) -> Dat
 }
 
 fn floats(n_rows: usize, cell: impl Fn(usize) -> f64) -> (Kind, Column) {
-    (Kind::Continuous(Number::Float), Column::Floats((0..n_rows).map(cell).collect()))
+    (Kind::Continuous(NumericType::Float), Column::Floats((0..n_rows).map(cell).collect()))
 }
 
 /// Columns of numbers: all different, or of so many values.

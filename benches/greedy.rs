@@ -9,9 +9,9 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::greedy::{ClassWeight, Missing, NominalSplits, Params, search};
-use lattree::tree::{Numbers, Tree};
+use lattree::tree::{NumberArray, Tree};
 
 /// The allocator of the Python package, which the feature `python` sets already.
 #[cfg(not(feature = "python"))]
@@ -48,7 +48,7 @@ fn numbers(missing: f64) -> Dataset {
         true => f64::NAN,
         false => uniform(row, column),
     };
-    table(Kind::Continuous(Number::Float), |j| Column::Floats((0..ROWS).map(|row| cell(row, j)).collect()))
+    table(Kind::Continuous(NumericType::Float), |j| Column::Floats((0..ROWS).map(|row| cell(row, j)).collect()))
 }
 
 /// Ten levels a column, a share of them missing.
@@ -109,7 +109,7 @@ fn prediction(c: &mut Criterion) {
     let tree = grow(&numbers(0.0), &params());
     let width = tree.schema().features.len();
     let cells: Vec<f32> = (0..ROWS * width).map(|i| uniform(i / width, i % width) as f32).collect();
-    let rows = Numbers::new(&cells, ROWS, width, true).expect("as many cells");
+    let rows = NumberArray::new(&cells, ROWS, width, true).expect("as many cells");
     group.bench_function(BenchmarkId::new("array_of_numbers", ROWS), |b| {
         b.iter(|| black_box(tree.predict_codes(&rows, 0..ROWS)));
     });

@@ -10,8 +10,8 @@ use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
 use lattree::budget::{Budget, Limits, Stop};
 use lattree::data::{
-    Binarizer, BinaryTable, CaseCosts, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema,
-    Task, Thresholds,
+    Binarizer, BinaryTable, CaseCosts, Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target,
+    TargetSchema, Task, Thresholds,
 };
 use lattree::objective::Loss;
 use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Rank, Switches, measure_parts, search};
@@ -22,7 +22,8 @@ use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Rank,
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn table(columns: Vec<Vec<f64>>, classes: Vec<u32>) -> Dataset {
-    let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Float), dtype: String::new() };
+    let feature =
+        |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(NumericType::Float), dtype: String::new() };
     let labels = Labels::Integers(vec![0, 1]);
     let target = TargetSchema { name: "y".into(), task: Task::Classes(labels), dtype: String::new() };
     let schema = Schema { features: (0..columns.len()).map(feature).collect(), target: Some(target) };

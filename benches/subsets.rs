@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lattree::bits::mix;
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::greedy;
 use lattree::subsets::{self, Board, Estimator, Goal, Order, acceptable, count, distinct, eliminate};
 
@@ -24,7 +24,7 @@ fn table(n_rows: u64, n_columns: u64, numbers: bool) -> Dataset {
     let levels: Vec<String> = (0..3).map(|level| format!("l{level}")).collect();
     let (mut features, mut columns) = (Vec::new(), Vec::new());
     for column in 0..n_columns {
-        let kind = if numbers { Kind::Continuous(Number::Float) } else { Kind::Nominal(levels.clone()) };
+        let kind = if numbers { Kind::Continuous(NumericType::Float) } else { Kind::Nominal(levels.clone()) };
         features.push(Feature { name: format!("x{column}"), kind, dtype: String::new() });
         columns.push(match numbers {
             true => Column::Floats((0..n_rows).map(|row| (cell(row, column) % 1_000) as f64).collect()),

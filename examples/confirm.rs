@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{Board, Engine, Params, search};
 use lattree::tree::{Leaf, Node, Test, Threshold, Tree};
 
@@ -76,7 +76,7 @@ fn read(file: &str) -> Result<Table, Box<dyn Error>> {
 }
 
 fn dataset(columns: &[Vec<f64>], classes: &[u32]) -> lattree::Result<Dataset> {
-    let kind = Kind::Continuous(Number::Float);
+    let kind = Kind::Continuous(NumericType::Float);
     let feature = |index| Feature { name: format!("x{index}"), kind: kind.clone(), dtype: String::new() };
     let task = Task::Classes(Labels::Integers(vec![0, 1]));
     let target = TargetSchema { name: "y".into(), task, dtype: String::new() };

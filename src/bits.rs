@@ -1,4 +1,4 @@
-//! Words of bits.
+//! Sets of bits in 64-bit words, and transposition of bit matrices.
 
 use std::ops::Range;
 
@@ -96,8 +96,8 @@ pub fn transpose(lines: &mut [u64; 64]) {
 }
 
 /// Columns `64 * block ..` of the matrix with these lines, one after the other: column `j` of the block has the bits
-/// `lines[0][64 * block + j], lines[1][64 * block + j], ...`, in `words(lines.len())` words. Writes what `columns` holds,
-/// at most 64 columns.
+/// `lines[0][64 * block + j], lines[1][64 * block + j], ...`, in `words(lines.len())` words. Writes what `columns`
+/// holds, at most 64 columns.
 pub fn transpose_block(lines: &[&[u64]], block: usize, columns: &mut [u64]) {
     let words = words(lines.len()).max(1);
     for (word, lines) in lines.chunks(64).enumerate() {

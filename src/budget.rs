@@ -1,11 +1,11 @@
-//! What a run may spend (time, search nodes, memory), how it is stopped, and how it ended.
+//! The budget of a run (time, search nodes, memory), how it is stopped, and how it ended.
 //!
 //! One [`Budget`] per run, shared by its workers. A worker owns a [`Ticker`]: it adds up work locally and looks at the
 //! clock and the flags about every tenth of a millisecond, so that a limit or a Ctrl-C is kept within milliseconds at
 //! a cost that cannot be measured.
 //!
-//! Memory is charged before it is allocated: whoever makes something that grows with rows, tests, classes or levels
-//! estimates its bytes and asks [`Budget::reserve`] first.
+//! Memory is charged before it is allocated: code that makes something that grows with rows, tests, classes or levels
+//! estimates its bytes and calls [`Budget::reserve`] first.
 
 mod system;
 
@@ -31,7 +31,7 @@ pub enum Status {
     TimeLimit,
     /// The search nodes were spent.
     NodeLimit,
-    /// What must be in memory at once did not fit (a full cache is no reason to stop).
+    /// Data that the search must hold at once did not fit (a full cache is no reason to stop).
     MemoryLimit,
     /// Cancelled, by Ctrl-C or by another thread.
     Interrupted,
@@ -104,12 +104,12 @@ impl Limits {
     }
 }
 
-/// Who is asked now and then, by a worker and on its thread, whether to go on.
+/// A callback that workers poll, each on its own thread; if it returns false the run is cancelled.
 struct Listener {
     goes_on: Box<dyn Fn() -> bool + Send + Sync>,
     /// Milliseconds.
     every: u64,
-    /// Milliseconds from the start of the run to the last time.
+    /// Milliseconds from the start of the run to the last call.
     asked: AtomicU64,
 }
 
@@ -132,7 +132,7 @@ pub struct Budget {
     grown: AtomicU64,
     cancelled: AtomicBool,
     listener: Option<Listener>,
-    /// Once a worker had to stop, all do: work handed out before then must not start.
+    /// Why the first worker had to stop. Then all must, and work that was handed out must not start.
     stopped: OnceLock<Stop>,
 }
 
@@ -140,7 +140,7 @@ impl Budget {
     /// Bytes allowed where no limit is given and the size of the machine is not known: 1 GiB.
     pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
-    /// No limit at all, of memory neither: for what is shown whatever a search was allowed.
+    /// A budget without limits, also of memory.
     pub fn unlimited() -> Self {
         Self::new(Limits { memory: Some(u64::MAX), ..Limits::default() })
     }
@@ -150,7 +150,7 @@ impl Budget {
         let start = Instant::now();
         Budget {
             start,
-            // A limit beyond the clock's range is no limit.
+            // A limit beyond the range of the clock is no limit.
             deadline: limits
                 .seconds
                 .and_then(|s| Duration::try_from_secs_f64(s).ok())
@@ -166,7 +166,7 @@ impl Budget {
         }
     }
 
-    /// Has a worker ask this often whether to go on, on its own thread; a no cancels the run.
+    /// Makes workers call `goes_on` about this often, on their own thread; false cancels the run.
     pub fn asking(mut self, every: Duration, goes_on: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         let every = every.as_millis() as u64;
         self.listener = Some(Listener { goes_on: Box::new(goes_on), every, asked: AtomicU64::new(0) });
@@ -188,7 +188,7 @@ impl Budget {
         self.nodes.load(Relaxed)
     }
 
-    /// Nodes of greedy trees so far, for reports: there is no limit of them.
+    /// Nodes of greedy trees grown so far, for reports. They have no limit.
     pub fn grown(&self) -> u64 {
         self.grown.load(Relaxed)
     }
@@ -203,8 +203,8 @@ impl Budget {
         self.memory_limit
     }
 
-    /// Bytes allowed where no limit is given: a quarter of what the machine and the control group of the process have, and
-    /// no more than half of what its limits (`ulimit -v`, `ulimit -d`) leave. Read once.
+    /// Bytes allowed where no limit is given: a quarter of what the machine and the control group of the process have,
+    /// and no more than half of what its limits (`ulimit -v`, `ulimit -d`) leave. Read once.
     pub fn default_memory() -> u64 {
         static MEMORY: OnceLock<u64> = OnceLock::new();
         *MEMORY.get_or_init(|| {
@@ -258,7 +258,7 @@ impl Budget {
         }
     }
 
-    /// The first reason to stop is everyone's.
+    /// Stops the run, for the first reason that any worker gave.
     fn stop(&self, stop: Stop) -> Stop {
         *self.stopped.get_or_init(|| stop)
     }
@@ -297,7 +297,7 @@ impl Reserved<'_> {
         self.bytes
     }
 
-    /// Leaves the memory charged until the run ends: for what lives as long.
+    /// Leaves the memory charged until the run ends: for data that live as long.
     pub fn keep(self) {
         std::mem::forget(self);
     }

@@ -72,9 +72,9 @@ pub enum Error {
     WrongTarget {
         /// The search.
         search: &'static str,
-        /// What it needs.
+        /// The kind of target it needs.
         needs: &'static str,
-        /// What the data have.
+        /// The kind of target the data have.
         got: &'static str,
     },
     /// A search needs at least one case of positive count and weight.

@@ -1,18 +1,17 @@
 //! # lattree: decision trees that are provably best
 //!
-//! Trees are grown over one kind of object and asked the same two questions of data: *which cases are here* and *how
-//! good is a test on them*. So there is one data model, one tree model, one notion of cost and bound, one budget (time,
-//! memory, interrupt) and one shape of result. There are three searches: [`optimal`], which proves its tree best;
-//! [`greedy`], which grows one as C4.5 and CART do; and [`subsets`], which grows one for each subset of the features that
-//! matters.
+//! There are three searches. [`optimal`] finds a tree of least cost and proves it; [`greedy`] grows one from the root
+//! as C4.5 and CART do; [`subsets`] searches the greedy trees over all subsets of the features. They share one data
+//! model ([`data`]), one tree model ([`tree`]), one budget of time and memory that can be cancelled ([`budget`]), and
+//! one shape of result.
 //!
 //! ```
 //! use std::sync::Arc;
-//! use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+//! use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 //! use lattree::optimal::{Board, Params, search};
 //!
 //! # fn main() -> lattree::Result<()> {
-//! let age = Feature { name: "age".into(), kind: Kind::Continuous(Number::Integer), dtype: String::new() };
+//! let age = Feature { name: "age".into(), kind: Kind::Continuous(NumericType::Integer), dtype: String::new() };
 //! let labels = Labels::Strings(vec!["no".into(), "yes".into()]);
 //! let target = TargetSchema { name: "buys".into(), task: Task::Classes(labels), dtype: String::new() };
 //! let schema = Arc::new(Schema { features: vec![age], target: Some(target) }.checked()?);
@@ -29,19 +28,27 @@
 //!
 //! # Words
 //!
-//! *case*: a row, as often as its count says. *node*: an internal node. *depth*: splits from root to leaf; 0 is a single
-//! leaf. *test*: a question about one column that a case passes or fails. *mass*: count times weight. *cost*: the mass a
-//! tree gets wrong, and its penalty. *incumbent*: the best tree so far. *lower bound*: what no tree can undercut.
-//! *min_leaf*: the fewest cases in a branch of a split. *gain*: what a greedy split takes off the impurity of its cases.
+//! *case*: a row, as often as its count says. *node*: an internal node. *depth*: splits from root to leaf; 0 is a
+//! single leaf. *test*: a question about one column that a case passes or fails. *mass*: count times weight. *cost*:
+//! what is minimised, such as the mass of the cases that a tree gets wrong, and its penalty. *incumbent*: the best tree
+//! so far. *lower bound*: no tree costs less. *min_leaf*: the fewest cases in a branch of a split. *gain*: by how much
+//! a greedy split lowers the impurity of its cases.
 //!
 //! # Map
 //!
+//! Each layer uses those below it:
+//!
 //! ```text
-//! python -> optimal, subsets -> greedy -> objective, constraint, criterion, threads -> data, tree -> budget, bits, simd, error -> names
+//! python                             the Python module, behind the feature of that name
+//! optimal, subsets                   searches, which also start the threads
+//! greedy                             the search that the two above build on
+//! objective, constraint, criterion, threads
+//! tree                               trees, predictions, exports
+//! data                               tables, and the tests that they offer
+//! budget, bits, simd, scale, error, names
 //! ```
 //!
-//! Arrows go one way; [`data`] and [`tree`] share their words, a value and a test. [`tree`] does not know how it was
-//! grown, [`data`] not who reads it; nothing but the `python` feature knows Python; only searches start threads.
+//! A tree does not know how it was grown, nor data who reads them, and nothing but `python` knows Python.
 
 pub mod bits;
 pub mod budget;
@@ -50,7 +57,6 @@ pub mod criterion;
 pub mod data;
 pub mod error;
 pub mod greedy;
-mod lines;
 mod names;
 pub mod objective;
 pub mod optimal;

@@ -1,16 +1,16 @@
-//! How names that came with a table (columns, levels, classes) stand in whatever is printed: text, rules, DOT, reprs,
-//! errors, the command line.
+//! How names of columns, levels and classes are written wherever something is printed: text, rules, DOT, reprs, errors,
+//! the command line.
 //!
-//! A name stands as it is where nobody can misread it, else in double quotes. In quotes, what cannot be seen or would
-//! change how its surroundings look (control and escape codes, line ends, marks of writing direction, characters
-//! without width or ink, spaces other than the common one) is written `\n`, `\t`, `\r`, `\0` or `\u{202e}`, a quote `\"`
-//! and a backslash `\\`. So no two names look the same for a character that does not show, no name breaks a line, and what
-//! is printed has one reading: see the tests of `tree/words.rs`, which read it back.
+//! A name is written as it is if it cannot be misread, else in double quotes. In quotes, characters that are invisible
+//! or change how their surroundings look (control and escape codes, line ends, marks of writing direction, characters
+//! without width or ink, spaces other than the common one) are written `\n`, `\t`, `\r`, `\0` or `\u{202e}`, a quote is
+//! written `\"` and a backslash `\\`. So names that differ look different, no name breaks a line, and a printed
+//! condition can be read in one way only.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// What a name is the name of; what reads as something else there must be quoted.
+/// The kind of thing that is named: it decides which names could be misread and must be quoted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Of {
     /// A column.
@@ -62,11 +62,11 @@ pub(crate) fn listed<S: AsRef<str>>(names: &[S], of: Of) -> String {
     names.iter().map(|name| shown(name.as_ref(), of)).collect::<Vec<_>>().join(", ")
 }
 
-/// Words of conditions and rules.
+/// Words of conditions and rules, which a name must not contain.
 const WORDS: [&str; 6] = ["<=", ">", "=", "is", "and", "missing"];
-/// What is said in place of a name.
+/// Words that are printed in place of a name.
 const WHOLE: [&str; 4] = ["known", "any other", "always", "if"];
-/// What is said in place of a list of columns.
+/// The word that is printed in place of an empty list of columns.
 const NO_COLUMN: &str = "none";
 /// How conditions, rules, leaves, hidden nodes and the lines of a text begin.
 const STARTS: [&str; 8] = ["not ", "if ", "each ", "any other ", "...", "|", "[", "("];
@@ -105,13 +105,13 @@ fn push_code(text: &mut String, code: u32) {
     write!(text, "\\u{{{code:x}}}").expect("writing to a string cannot fail");
 }
 
-/// Whether a character does not show as itself; a mark that is set upon the character before it does not, where it is the
-/// `first`.
+/// Whether a character must be escaped because it is invisible, or a combining mark that is the `first` character and
+/// so has nothing to combine with.
 fn must_escape(c: char, first: bool) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
-    // The standard library knows what has no picture of its own, and tells marks apart by where they stand.
+    // The standard library escapes characters that are not printable, and combining marks at the start of a text.
     let mut text = ['a', c];
     if first {
         text.swap(0, 1);
@@ -120,7 +120,7 @@ fn must_escape(c: char, first: bool) -> bool {
     text.escape_debug().count() > 2 || has_no_ink(c)
 }
 
-/// Letters, marks and symbols that are blank or change how others look.
+/// Whether a letter, mark or symbol is blank or only changes how others look.
 fn has_no_ink(c: char) -> bool {
     matches!(
         c,
@@ -139,97 +139,94 @@ fn has_no_ink(c: char) -> bool {
     )
 }
 
-/// The name that [`quoted`] wrote; `None` for a text it did not write.
-#[cfg(test)]
-pub(crate) fn unquoted(text: &str) -> Option<String> {
-    let inner = text.strip_prefix('"')?.strip_suffix('"')?;
-    let (mut name, mut chars) = (String::new(), inner.chars());
-    while let Some(c) = chars.next() {
-        name.push(match c {
-            '"' => return None,
-            '\\' => match chars.next()? {
-                'n' => '\n',
-                'r' => '\r',
-                't' => '\t',
-                '0' => '\0',
-                'u' => {
-                    let code: String = chars.by_ref().take_while(|&c| c != '}').collect();
-                    char::from_u32(u32::from_str_radix(code.strip_prefix('{')?, 16).ok()?)?
-                }
-                c @ ('"' | '\\') => c,
-                _ => return None,
-            },
-            c => c,
-        });
-    }
-    Some(name)
-}
-
-/// Names that are hard to print, for tests.
-#[cfg(test)]
-pub(crate) fn any_name() -> impl proptest::strategy::Strategy<Value = String> {
-    use proptest::prelude::*;
-    const PARTS: [&str; 46] = [
-        "a",
-        "red",
-        " ",
-        "  ",
-        "or missing",
-        "missing",
-        "known",
-        "any other",
-        "is",
-        "not",
-        "in",
-        "<=",
-        ">",
-        "=",
-        "and",
-        "if",
-        "or",
-        "each of",
-        "each level of",
-        "always",
-        "none",
-        "...",
-        "(3)",
-        "(3/1)",
-        "(",
-        ")",
-        "[41] ",
-        "|   ",
-        ":",
-        ": ",
-        ",",
-        "{",
-        "}",
-        "\"",
-        "\\",
-        "\\n",
-        "&amp;",
-        "\n",
-        "\r\n",
-        "\u{1b}[31m",
-        "\u{202e}",
-        "\u{200b}",
-        "\u{2028}",
-        "\u{301}",
-        "\u{fe0f}",
-        "🌳",
-    ];
-    let part = prop_oneof![
-        6 => prop::sample::select(&PARTS[..]).prop_map(String::from),
-        1 => any::<char>().prop_map(String::from),
-    ];
-    (prop::collection::vec(part, 0..5), any::<bool>())
-        .prop_map(|(parts, spaced)| parts.join(if spaced { " " } else { "" }))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// The name that [`quoted`] wrote; `None` for a text it did not write.
+    fn unquoted(text: &str) -> Option<String> {
+        let inner = text.strip_prefix('"')?.strip_suffix('"')?;
+        let (mut name, mut chars) = (String::new(), inner.chars());
+        while let Some(c) = chars.next() {
+            name.push(match c {
+                '"' => return None,
+                '\\' => match chars.next()? {
+                    'n' => '\n',
+                    'r' => '\r',
+                    't' => '\t',
+                    '0' => '\0',
+                    'u' => {
+                        let code: String = chars.by_ref().take_while(|&c| c != '}').collect();
+                        char::from_u32(u32::from_str_radix(code.strip_prefix('{')?, 16).ok()?)?
+                    }
+                    c @ ('"' | '\\') => c,
+                    _ => return None,
+                },
+                c => c,
+            });
+        }
+        Some(name)
+    }
+
+    /// Names that are hard to print, for tests.
+    fn any_name() -> impl proptest::strategy::Strategy<Value = String> {
+        const PARTS: [&str; 46] = [
+            "a",
+            "red",
+            " ",
+            "  ",
+            "or missing",
+            "missing",
+            "known",
+            "any other",
+            "is",
+            "not",
+            "in",
+            "<=",
+            ">",
+            "=",
+            "and",
+            "if",
+            "or",
+            "each of",
+            "each level of",
+            "always",
+            "none",
+            "...",
+            "(3)",
+            "(3/1)",
+            "(",
+            ")",
+            "[41] ",
+            "|   ",
+            ":",
+            ": ",
+            ",",
+            "{",
+            "}",
+            "\"",
+            "\\",
+            "\\n",
+            "&amp;",
+            "\n",
+            "\r\n",
+            "\u{1b}[31m",
+            "\u{202e}",
+            "\u{200b}",
+            "\u{2028}",
+            "\u{301}",
+            "\u{fe0f}",
+            "🌳",
+        ];
+        let part = prop_oneof![
+            6 => prop::sample::select(&PARTS[..]).prop_map(String::from),
+            1 => any::<char>().prop_map(String::from),
+        ];
+        (prop::collection::vec(part, 0..5), any::<bool>())
+            .prop_map(|(parts, spaced)| parts.join(if spaced { " " } else { "" }))
+    }
 
     #[test]
     fn quotes_only_where_needed() {

@@ -1,4 +1,4 @@
-//! How many threads a search may use, and the pool it uses them in.
+//! The number of threads that a search may use, and their pool.
 //!
 //! Each search has its own rayon pool: the global one hangs in a forked child.
 
@@ -13,17 +13,17 @@ use crate::error::{Error, Result};
 pub const VARIABLE: &str = "LATTREE_NUM_THREADS";
 
 /// The number of threads to use: the one asked for, else the parallelism available to the process (affinity, cgroup),
-/// capped by [`VARIABLE`]. Of those asked for no more than [`PER_CORE`] for each that can run at once, and [`ANYWHERE`] in
-/// any case: what a thread needs to start and to work takes time and memory.
+/// capped by [`VARIABLE`]. Of those asked for no more than [`PER_CORE`] for each that can run at once, and [`ANYWHERE`]
+/// in any case: what a thread needs to start and to work takes time and memory.
 pub fn resolve(asked: Option<usize>) -> usize {
-    // This reads the files of the control groups, whose time a search of a small table would notice.
+    // This reads the files of the control groups, which would slow a search of a small table down.
     let available = || std::thread::available_parallelism().map_or(1, usize::from);
     match asked {
         Some(asked) if asked <= ANYWHERE => asked,
         Some(asked) => asked.min(ANYWHERE.max(PER_CORE * available())),
         None => {
             let available = available();
-            // What it may not be, [`checked`] has refused.
+            // [`checked`] has refused a variable that is no number.
             cap().ok().flatten().map_or(available, |cap| available.min(cap))
         }
     }
@@ -44,10 +44,10 @@ fn cap() -> Result<Option<usize>> {
     }
 }
 
-/// The most threads for each that can run at once.
+/// The most threads per core.
 pub const PER_CORE: usize = 4;
 
-/// So many threads may be asked for on any machine.
+/// The number of threads that may be asked for on any machine.
 pub const ANYWHERE: usize = 16;
 
 /// Checks a number of threads asked for, or else the cap that the environment sets.
@@ -63,8 +63,8 @@ pub fn checked(asked: Option<usize>) -> Result<Option<usize>> {
     }
 }
 
-/// Runs `work` in a pool of its own and tells it the number of threads it has: fewer where so many cannot be started, and
-/// one, right here, if one is enough or no pool can be had.
+/// Runs `work` in a pool of its own and tells it the number of threads it has: fewer where so many cannot be started,
+/// and one, right here, if one is enough or no pool can be had.
 pub fn with_pool<T: Send>(threads: usize, work: impl FnOnce(usize) -> T + Send) -> T {
     match pool(threads) {
         Some(pool) => {
@@ -82,14 +82,14 @@ pub(crate) fn pool(threads: usize) -> Option<ThreadPool> {
     numbers.map(|threads| ThreadPoolBuilder::new().num_threads(threads).build()).find_map(std::result::Result::ok)
 }
 
-/// Starts a thread in a scope, with the first of some sizes of its stack that the system has room for (`None`: the usual
-/// one), or gives its work back. The work is told the size.
+/// Starts a thread in a scope, with the first of some sizes of its stack that the system has room for (`None`: the
+/// usual one), or gives its work back. The work is told the size.
 pub(crate) fn start<'s, 'e, T: Send + 's, W: FnOnce(Option<usize>) -> T + Send + 's>(
     scope: &'s Scope<'s, 'e>,
     stacks: impl IntoIterator<Item = Option<usize>>,
     work: W,
 ) -> std::result::Result<ScopedJoinHandle<'s, T>, W> {
-    // Work that a thread could not be made for is lost with it, so it is fetched from here.
+    // A closure that could not be started is lost, so the work is kept here and fetched by the thread.
     let shared = Arc::new(Mutex::new(Some(work)));
     for stack in stacks {
         let shared = shared.clone();
@@ -106,12 +106,12 @@ pub(crate) fn start<'s, 'e, T: Send + 's, W: FnOnce(Option<usize>) -> T + Send +
     Err(work.expect("nobody fetched it"))
 }
 
-/// What a lock holds. A thread that panicked with it leaves nothing half done that others would read: they go on.
+/// The contents of a lock, also if a thread has panicked while it held it: no thread leaves contents half changed.
 pub(crate) fn held<T>(lock: LockResult<T>) -> T {
     lock.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a mutex holds, as [`held`].
+/// Locks a mutex, as [`held`].
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     held(mutex.lock())
 }

@@ -27,7 +27,7 @@ mod tables;
 use common::{Random, cost_of};
 use lattree::Result;
 use lattree::budget::{Budget, Limits, Status};
-use lattree::data::{Binarizer, BinaryTable, Dataset, Nominal, OwnTests, Thresholds};
+use lattree::data::{Binarizer, BinaryTable, Dataset, MissingTests, Nominal, Thresholds};
 use lattree::optimal::{Board, Engine, Outcome, Params, Rank, Switches, search};
 use lattree::tree::Test;
 
@@ -48,7 +48,7 @@ fn random_params(random: &mut Random, depths: &[u32]) -> Params {
         binarizer: Binarizer {
             thresholds: Thresholds::All,
             nominal: *random.pick(&[Nominal::OneVsRest, Nominal::OneVsRest, Nominal::Subsets]),
-            missing: *random.pick(&[OwnTests::Yes, OwnTests::Yes, OwnTests::No]),
+            missing: *random.pick(&[MissingTests::Own, MissingTests::Own, MissingTests::None]),
             ..Binarizer::default()
         },
         engine: Engine::Tests,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lattree::budget::Status;
 use lattree::data::{
-    Binarizer, Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Thresholds,
+    Binarizer, Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task, Thresholds,
 };
 use lattree::optimal::{Board, CacheKind, Params, Rank, Switches, search};
 
@@ -14,7 +14,8 @@ fn read(text: &str) -> Dataset {
         .lines()
         .map(|line| line.split_ascii_whitespace().map(|cell| cell.parse().expect("an integer")).collect())
         .collect();
-    let feature = |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(Number::Integer), dtype: String::new() };
+    let feature =
+        |j| Feature { name: format!("x{j}"), kind: Kind::Continuous(NumericType::Integer), dtype: String::new() };
     let target =
         TargetSchema { name: "y".into(), task: Task::Classes(Labels::Integers(vec![0, 1])), dtype: String::new() };
     let n_features = rows[0].len() - 1;

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use common::{LEVELS, Oracle, Random, for_seeds, random_table, shape_of, variant};
 use lattree::budget::Status;
-use lattree::data::{Binarizer, BinaryTable, CaseCosts, Column, Dataset, OwnTests, Schema, Target, Thresholds};
+use lattree::data::{Binarizer, BinaryTable, CaseCosts, Column, Dataset, MissingTests, Schema, Target, Thresholds};
 use lattree::greedy::ClassWeight;
 use lattree::objective::{CostScale, Loss, Objective, Rewards};
 use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search, search_objective};
@@ -169,7 +169,7 @@ fn random_problem(random: &mut Random) -> Problem {
         node_penalty,
         binarizer: Binarizer {
             thresholds: Thresholds::All,
-            missing: *random.pick(&[OwnTests::Yes, OwnTests::Yes, OwnTests::No]),
+            missing: *random.pick(&[MissingTests::Own, MissingTests::Own, MissingTests::None]),
             ..Binarizer::default()
         },
         engine: Engine::Tests,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use common::{LEVELS, Oracle, Random, cost_of, for_seeds, random_numbers, random_table, shape_of, value, variant};
 use lattree::budget::{Limits, Status};
-use lattree::data::{Binarizer, BinaryTable, Column, Dataset, Nominal, OwnTests, Thresholds};
+use lattree::data::{Binarizer, BinaryTable, Column, Dataset, MissingTests, Nominal, Thresholds};
 use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
@@ -27,7 +27,7 @@ fn random_params(random: &mut Random) -> Params {
             thresholds: *random.pick(&[Thresholds::Auto, Thresholds::All, Thresholds::Quantile]),
             max_tests: *random.pick(&[1, 6, 1000]),
             nominal: *random.pick(&[Nominal::OneVsRest, Nominal::OneVsRest, Nominal::Subsets]),
-            missing: *random.pick(&[OwnTests::Yes, OwnTests::Yes, OwnTests::No]),
+            missing: *random.pick(&[MissingTests::Own, MissingTests::Own, MissingTests::None]),
             ..Binarizer::default()
         },
         threads: Some(1),

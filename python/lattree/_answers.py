@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._frames import is_pandas
+from lattree._series import is_pandas
 from lattree._target import Labels, label_values, number_series
 
 

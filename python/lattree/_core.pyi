@@ -8,6 +8,19 @@ import numpy.typing as npt
 import polars as pl
 from typing_extensions import disjoint_base
 
+from lattree._choices import (
+    Criterion,
+    Engine,
+    Estimator,
+    Missing,
+    MissingInSubsets,
+    NominalSplits,
+    OnInterrupt,
+    Order,
+    Thresholds,
+    Unseen,
+)
+
 __version__: str
 
 class LattreeError(Exception): ...
@@ -115,7 +128,7 @@ class Binarizer:
     def __new__(
         cls,
         *,
-        thresholds: Literal["auto", "all", "exact", "quantile", "mdlp"] = "auto",
+        thresholds: Thresholds = "auto",
         max_tests: int = 1000,
         max_thresholds: int | None = None,
         nominal: Literal["one_vs_rest", "subsets"] = "one_vs_rest",
@@ -245,7 +258,7 @@ class Tree:
     @property
     def features(self) -> list[str]: ...
     @property
-    def unseen(self) -> Literal["majority", "missing", "error"]: ...
+    def unseen(self) -> Unseen: ...
     # Answers are of the kind of the table: pandas frames, whose types are not known here, give what has their index.
     @overload
     def predict(self, data: npt.NDArray[Any] | Sequence[Any]) -> npt.NDArray[Any]: ...
@@ -334,8 +347,8 @@ class OptimalTreeSearch:
         node_penalty: float = 0.0,
         rank: str | Sequence[str] | None = ("objective", "nodes"),
         binarizer: Binarizer | None = None,
-        engine: Literal["auto", "tests", "continuous"] = "auto",
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        engine: Engine = "auto",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         node_limit: int | None = None,
         memory_limit: int | None = None,
@@ -377,7 +390,7 @@ class OptimalTreeSearch:
         data: Dataset,
         *,
         progress: bool | Callable[[Progress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> OptimalResult: ...
     def cancel(self) -> None: ...
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
@@ -432,7 +445,7 @@ class GreedyTreeSearch(_GreedySearch):
     def __new__(
         cls,
         *,
-        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        criterion: Criterion = "information_gain",
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
@@ -440,11 +453,11 @@ class GreedyTreeSearch(_GreedySearch):
         max_depth: int | None = None,
         min_gain: float = 0.0,
         max_leaves: int | None = None,
-        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
-        missing: Literal["fractional", "drop", "mean", "class_mean", "level"] = "fractional",
+        nominal_splits: NominalSplits = "multiway",
+        missing: Missing = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         costs: npt.ArrayLike | None = None,
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
@@ -456,7 +469,7 @@ class GreedyTreeSearch(_GreedySearch):
         data: Dataset,
         *,
         progress: bool | Callable[[Progress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> GreedyResult: ...
 
 @final
@@ -556,20 +569,20 @@ class DistinctTreeSearch(_SubsetSearch):
         *,
         required: str | Sequence[str] = (),
         candidates: str | Sequence[str] | None = None,
-        order: Literal["frontier", "frontier_cases", "reverse", "fixed"] = "frontier",
+        order: Order = "frontier",
         ordered: bool = True,
-        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        criterion: Criterion = "information_gain",
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
         min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
-        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
-        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        nominal_splits: NominalSplits = "multiway",
+        missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         costs: npt.ArrayLike | None = None,
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
@@ -586,7 +599,7 @@ class DistinctTreeSearch(_SubsetSearch):
         data: Dataset,
         *,
         progress: bool | Callable[[SubsetProgress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> DistinctCounts: ...
 
 @final
@@ -598,19 +611,19 @@ class AcceptableSubsetSearch(_SubsetSearch):
         candidates: str | Sequence[str] | None = None,
         delta: float = 0.0,
         feature_penalty: float = 0.0,
-        error: Literal["search", "training", "pessimistic"] = "search",
-        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        error: Estimator = "search",
+        criterion: Criterion = "information_gain",
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
         min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
-        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
-        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        nominal_splits: NominalSplits = "multiway",
+        missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         costs: npt.ArrayLike | None = None,
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
@@ -627,7 +640,7 @@ class AcceptableSubsetSearch(_SubsetSearch):
         search: Dataset | None = None,
         *,
         progress: bool | Callable[[SubsetProgress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> SubsetResult: ...
 
 @final
@@ -637,20 +650,20 @@ class BackwardEliminationSearch(_SubsetSearch):
         *,
         required: str | Sequence[str] = (),
         candidates: str | Sequence[str] | None = None,
-        error: Literal["search", "training", "pessimistic"] = "search",
+        error: Estimator = "search",
         white_box: bool = True,
-        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        criterion: Criterion = "information_gain",
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
         min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
-        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
-        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        nominal_splits: NominalSplits = "multiway",
+        missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         costs: npt.ArrayLike | None = None,
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
@@ -665,7 +678,7 @@ class BackwardEliminationSearch(_SubsetSearch):
         search: Dataset | None = None,
         *,
         progress: bool | Callable[[SubsetProgress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> SubsetResult: ...
 
 @final
@@ -676,20 +689,20 @@ class ExhaustiveSubsetSearch(_SubsetSearch):
         required: str | Sequence[str] = (),
         candidates: str | Sequence[str] | None = None,
         feature_penalty: float = 0.0,
-        error: Literal["search", "training", "pessimistic"] = "search",
+        error: Estimator = "search",
         max_features: int | None = None,
-        criterion: Literal["information_gain", "gain_ratio", "gini", "error"] = "information_gain",
+        criterion: Criterion = "information_gain",
         min_cases: int = 2,
         min_branch: int | None = None,
         min_leaf: int = 1,
         min_leaf_mass: float = 0.0,
         max_depth: int | None = None,
         min_gain: float = 0.0,
-        nominal_splits: Literal["multiway", "one_vs_rest", "subsets"] = "multiway",
-        missing: Literal["fractional", "mean", "class_mean", "level"] = "fractional",
+        nominal_splits: NominalSplits = "multiway",
+        missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
         costs: npt.ArrayLike | None = None,
-        unseen: Literal["majority", "missing", "error"] = "majority",
+        unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
         threads: int | None = None,
@@ -706,7 +719,7 @@ class ExhaustiveSubsetSearch(_SubsetSearch):
         search: Dataset | None = None,
         *,
         progress: bool | Callable[[SubsetProgress], object] | None = None,
-        on_interrupt: Literal["raise", "return"] = "raise",
+        on_interrupt: OnInterrupt = "raise",
     ) -> SubsetResult: ...
 
 # For pickle.

@@ -13,23 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import MISSING, Column, decode_column, encode_column, encode_column_like, level_names
+from lattree._columns import Column, decode_column, encode_column, encode_column_like
 from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
 from lattree._dtypes import NAMES_SHOWN, list_names, quoted
 from lattree._errors import typed, warn
-from lattree._frames import (
-    Cells,
-    Frame,
-    Source,
-    arrays_to_frame,
-    exact_floats,
-    flat,
-    is_pandas,
-    lazy_to_frame,
-    to_frame,
-    to_series,
-)
+from lattree._frames import Cells, Frame, Source, arrays_to_frame, exact_floats, lazy_to_frame, to_frame
+from lattree._levels import MISSING, level_names
+from lattree._series import flat, is_pandas, to_series
 from lattree._target import (
     Target,
     Task,

@@ -7,11 +7,12 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from lattree._columns import cast_or_keep, distinct_cells, distinct_values, to_floats, to_int64
 from lattree._core import DataError, ParameterError, Schema
 from lattree._dtypes import dtype_from_text, dtype_name, dtype_to_text, list_names, quoted, shown
 from lattree._errors import warn
 from lattree._frames import plain_dtype
+from lattree._levels import distinct_cells, distinct_values
+from lattree._numbers import cast_or_keep, to_floats, to_int64
 from lattree._text import is_mark, numbers_beside_marks
 
 Task = Literal["classes", "numbers"]

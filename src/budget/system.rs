@@ -1,4 +1,4 @@
-//! What the system says of the memory that this process may use. Linux only; elsewhere nothing is known.
+//! The memory that the system lets this process use. Known on Linux only.
 
 use std::fs::read_to_string;
 use std::path::{Path, PathBuf};

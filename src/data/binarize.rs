@@ -1,22 +1,22 @@
-//! Which 0/1 tests a table offers to an exact search.
+//! Binarization: the 0/1 tests that a table offers to an exact search.
 //!
 //! *Optimal always means: over the tests offered.* Tests stand in column-then-cut order: columns as in the table; per
 //! column its cuts ascending or its levels in order (subsets by size, then by level), last its test for missing.
 
 use rayon::prelude::*;
 
-use super::codes::Codes;
+use super::bit_planes::BitPlanes;
 use super::dataset::{Column, Dataset, MISSING, Target};
 use super::notation::Notation;
 use super::schema::Kind;
 use super::sorting::Sorter;
+use super::test::Test;
 use super::thresholds::Ordered;
 use crate::bits;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::error::{Error, Result};
-use crate::tree::Test;
 
-/// Where ordered columns are cut.
+/// How the cuts of ordered columns are chosen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Thresholds {
     /// [`Thresholds::All`] while the table has at most `max_tests` tests, else [`Thresholds::Quantile`].
@@ -25,11 +25,11 @@ pub enum Thresholds {
     All,
     /// At quantiles: `max_thresholds` a column, or as many as keep the table within `max_tests`.
     Quantile,
-    /// Where the minimum description length principle says (Fayyad and Irani 1993); needs classes.
+    /// By the minimum description length principle (Fayyad and Irani 1993); needs classes.
     Mdlp,
 }
 
-/// Which tests a nominal column has.
+/// The tests of nominal columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Nominal {
     /// `x is level`, for each level that occurs.
@@ -38,22 +38,22 @@ pub enum Nominal {
     Subsets,
 }
 
-/// How a missing value can be told from others. It fails every value test in either case.
+/// Whether a column offers a test for missing values. A missing value fails every test of a value in either case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum OwnTests {
-    /// A column with missing values has a test `x is missing`.
-    Yes,
+pub enum MissingTests {
+    /// A column with missing values has the test `x is missing`.
+    Own,
     /// No test asks for missing values.
-    No,
+    None,
 }
 
-/// How a table's columns become tests.
+/// How the columns of a table become tests.
 ///
 /// `max_tests` bounds thresholds only: nominal levels and missing values always have their tests, and an ordered
 /// column at least one cut.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Binarizer {
-    /// Where ordered columns are cut.
+    /// How the cuts of ordered columns are chosen.
     pub thresholds: Thresholds,
     /// The number of tests up to which [`Thresholds::Auto`] offers all cuts.
     pub max_tests: usize,
@@ -62,7 +62,7 @@ pub struct Binarizer {
     /// Tests of nominal columns.
     pub nominal: Nominal,
     /// Tests for missing values.
-    pub missing: OwnTests,
+    pub missing: MissingTests,
 }
 
 impl Default for Binarizer {
@@ -72,29 +72,26 @@ impl Default for Binarizer {
             max_tests: 1000,
             max_thresholds: None,
             nominal: Nominal::OneVsRest,
-            missing: OwnTests::Yes,
+            missing: MissingTests::Own,
         }
     }
 }
 
-/// One column's tests, and its cells as far as those tests can tell them apart.
+/// The tests of a column, and a code for each cell: cells that no test tells apart have the same code.
 pub(super) struct CodedColumn {
-    /// In order.
+    /// The tests, in column-then-cut order.
     pub(super) tests: Vec<Test>,
-    /// One per row (absent rows: anything).
-    pub(super) codes: Codes,
+    /// One code per row; those of absent rows mean nothing.
+    pub(super) codes: BitPlanes,
     /// Which tests a code passes.
     pub(super) passes: Passes,
 }
 
-/// The tests of each column that has any, and whether ordered columns have all their cuts; or why that is not known.
-pub(super) type Coded = std::result::Result<(Vec<CodedColumn>, bool), Stop>;
-
-/// The columns of a table before it is decided how many cuts they may have, and which search will see them.
+/// The columns of a table, sorted or coded, before it is decided how many cuts each may have and which engine runs.
 pub(crate) struct PreparedColumns<'b>(pub(super) Vec<(Prepared, Reserved<'b>)>);
 
 impl PreparedColumns<'_> {
-    /// How many tests there are with all thresholds, and how many columns if each test of a nominal one is one.
+    /// How many tests all thresholds make, and how many ranked columns: one per ordered column and per nominal test.
     pub(crate) fn n_tests_and_columns(&self) -> (usize, usize) {
         let of = |column: &Prepared| match column {
             Prepared::Nominal(coded) => (coded.tests.len(), coded.tests.len()),
@@ -104,7 +101,7 @@ impl PreparedColumns<'_> {
     }
 }
 
-/// A column before it is decided how many cuts it may have.
+/// One prepared column: a nominal one has its tests, an ordered one is sorted.
 pub(super) enum Prepared {
     Nominal(CodedColumn),
     Ordered(Ordered),
@@ -119,7 +116,7 @@ impl Prepared {
     }
 }
 
-/// Which tests of a column a cell passes, by its code.
+/// Which tests of a column the cells of each code pass.
 #[derive(PartialEq, Eq)]
 pub(super) enum Passes {
     /// Code c passes the cuts `c..n_cuts`; a missing value is code `n_cuts + 1` and passes test `n_cuts`, if there is
@@ -162,8 +159,8 @@ impl Binarizer {
         }
     }
 
-    /// Sorts ordered columns and codes nominal ones. With `parallel`, columns are shared out in the rayon pool that this is
-    /// called in.
+    /// Sorts ordered columns and codes nominal ones. With `parallel`, columns are shared out in the rayon pool that
+    /// this is called in.
     ///
     /// O(n log n) per column. Stops when the budget says so.
     pub(crate) fn prepare<'b>(
@@ -193,7 +190,13 @@ impl Binarizer {
     }
 
     /// The tests of each column that has any, and whether ordered columns have all their cuts.
-    pub(super) fn code(&self, data: &Dataset, prepared: PreparedColumns, budget: &Budget, parallel: bool) -> Coded {
+    pub(super) fn code(
+        &self,
+        data: &Dataset,
+        prepared: PreparedColumns,
+        budget: &Budget,
+        parallel: bool,
+    ) -> std::result::Result<(Vec<CodedColumn>, bool), Stop> {
         let prepared = prepared.0;
         let fixed = prepared.iter().map(|(column, _)| match column {
             Prepared::Nominal(coded) => coded.tests.len(),
@@ -201,7 +204,7 @@ impl Binarizer {
         });
         let cuts: Vec<usize> = prepared.iter().map(|(column, _)| column.n_cuts()).collect();
         let most = self.most_cuts(&cuts, fixed.sum());
-        // Each column gives back what it held when it is coded.
+        // The memory charged for a column is given back once the column is coded.
         let cut = |(index, (column, held)): (usize, (Prepared, Reserved))| {
             budget.check()?;
             let n_cuts = column.n_cuts();
@@ -241,7 +244,7 @@ impl Binarizer {
             (n, _) => n,
         };
         let bytes = match feature.kind {
-            // Planes of codes, and tests with their levels.
+            // Bit planes of codes, and tests with their levels.
             Kind::Nominal(_) => 8 * column.len() as u64 + (levels * (size_of::<Test>() + 40)) as u64,
             _ => Ordered::BYTES * column.len() as u64,
         };
@@ -259,10 +262,10 @@ impl Binarizer {
     }
 
     fn has_own_test(&self, order: &Ordered) -> bool {
-        order.missing && self.missing == OwnTests::Yes
+        order.missing && self.missing == MissingTests::Own
     }
 
-    /// Cuts an ordered column, in at most so many places.
+    /// Cuts an ordered column in at most `most` places, and codes its cells.
     fn cut(
         &self,
         data: &Dataset,
@@ -272,7 +275,7 @@ impl Binarizer {
         ticker: &mut Ticker,
     ) -> std::result::Result<CodedColumn, Stop> {
         let (n_rows, budget) = (data.n_rows() as u64, ticker.budget());
-        // Codes before they are packed, masses of values, and cuts.
+        // Codes before they are packed, the masses of values, and the cuts.
         let _held = budget.reserve(4 * n_rows + 20 * order.n_values() as u64)?;
         let (feature, notation) = (index as u32, Notation::of(&data.schema().features[index]));
         let cuts = match (self.thresholds, data.target(), most) {
@@ -328,8 +331,8 @@ impl Binarizer {
         }
         let levels: Vec<u32> = (0..occurs.len() as u32).filter(|&level| occurs[level as usize]).collect();
         let id = index as u32;
-        let own_test = missing && self.missing == OwnTests::Yes;
-        // Whether a case has any level at all: that is its own test's to ask, if there is one.
+        let own_test = missing && self.missing == MissingTests::Own;
+        // Without a test for missing values, the test of all levels asks whether a case has a value.
         let with_all = missing && !own_test;
         let mut tests: Vec<Test> = match self.nominal {
             Nominal::OneVsRest if levels.len() > 1 || with_all => {
@@ -351,7 +354,7 @@ impl Binarizer {
         if own_test {
             tests.push(Test::Missing { feature: id });
         }
-        // Per level, and last for a missing value: the tests it passes. A test names the levels that pass.
+        // For each level, and last for a missing value, the tests that it passes. A test names the levels that pass it.
         let mut table: Vec<Vec<u32>> = vec![Vec::new(); occurs.len() + 1];
         for (position, test) in (0u32..).zip(&tests) {
             match test {
@@ -360,9 +363,9 @@ impl Binarizer {
                 _ => table[occurs.len()].push(position),
             }
         }
-        let last = occurs.len() as u32; // of an absent row the code may be that of an unseen level
+        let last = occurs.len() as u32; // the code of an absent row may be an unseen level
         let codes: Vec<u32> = codes.iter().map(|&code| code.min(last)).collect();
-        Ok(CodedColumn { codes: Codes::pack(&codes), passes: Passes::Table(table), tests })
+        Ok(CodedColumn { codes: BitPlanes::pack(&codes), passes: Passes::Table(table), tests })
     }
 }
 

@@ -1,17 +1,17 @@
-//! A table as an exact search over 0/1 tests sees it: distinct rows of bits, each with its classes.
+//! A table as an exact search over 0/1 tests sees it: its distinct rows of bits.
 
 use rustc_hash::FxHashMap;
 
 use super::binarize::{Binarizer, CodedColumn, Passes, PreparedColumns};
-use super::codes::unpack;
-use super::dataset::{Dataset, Target};
-use super::numbering::Numbering;
+use super::bit_planes::unpack;
+use super::dataset::Dataset;
+use super::interner::Interner;
+use super::test::Test;
 use crate::bits;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
 use crate::error::Result;
-use crate::tree::Test;
 
-/// Rows that no test tells apart are one *pattern*; what is known of a pattern is its bits and the cases behind it.
+/// The distinct rows of a table, as bits. Rows that no test tells apart are one *pattern*.
 #[derive(Debug, Clone)]
 pub struct BinaryTable {
     /// The tests offered, in column-then-cut order: none constant, no two equal or complementary on these cases.
@@ -20,7 +20,7 @@ pub struct BinaryTable {
     pub exact_thresholds: bool,
     /// Words of bits per pattern.
     pub words: usize,
-    /// Pattern after pattern: whether it passes each test.
+    /// One pattern after the other: a bit for each test, set where the pattern passes it.
     pub bits: Vec<u64>,
     /// The pattern of each row; [`ABSENT`] where its count or weight is 0.
     pub pattern_of: Vec<u32>,
@@ -69,17 +69,17 @@ impl BinaryTable {
         let mut ticker = Ticker::new(budget);
         budget.reserve(4 * data.n_rows() as u64)?.keep();
         let planes: Vec<&[u64]> = columns.iter().flat_map(|column| column.codes.planes()).collect();
-        let (pattern_of, (rows, of_rows), n_patterns) = merge_rows(data, &planes, &mut ticker)?;
+        let DistinctRows { pattern_of, patterns, held, n_patterns } = merge_rows(data, &planes, &mut ticker)?;
         let n_planes = planes.len();
         let of_planes = budget.reserve(8 * (n_planes * bits::words(n_patterns)) as u64)?;
-        let planes = transposed(&rows, n_patterns, n_planes, &mut ticker)?;
-        drop((rows, of_rows));
+        let planes = transposed(&patterns, n_patterns, n_planes, &mut ticker)?;
+        drop((patterns, held));
         let n_tests: usize = columns.iter().map(|column| column.tests.len()).sum();
         budget.reserve((n_tests * size_of::<Test>()) as u64)?.keep();
         let mut tests: Vec<Test> = columns.iter().flat_map(|column| column.tests.iter().cloned()).collect();
-        // A line of bits per test, codes of one column, and what tells tests apart.
+        // A line of bits per test, the codes of one column, and the hashes of tests.
         let bytes = n_tests.saturating_mul(8 * bits::words(n_patterns) + 64).saturating_add(4 * n_patterns);
-        let _lines = budget.reserve(bytes as u64)?;
+        let _of_lines = budget.reserve(bytes as u64)?;
         let mut lines = pattern_lines(&columns, &planes, n_patterns, &mut ticker)?;
         let keep = distinct_tests(&lines, n_patterns, &mut ticker)?;
         drop((planes, of_planes));
@@ -104,67 +104,7 @@ impl BinaryTable {
     }
 }
 
-/// Per pattern the classes of its cases with their mass, `mass(row)` summed, in the order of their first case. Panics
-/// without a class target.
-pub fn class_masses(data: &Dataset, pattern_of: &[u32], n_patterns: usize, mass: impl Fn(usize) -> u64) -> ClassMasses {
-    let Target::Classes(classes) = data.target() else { panic!("the search checked that the target has classes") };
-    // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
-    let mut ends = vec![0usize; n_patterns + 1];
-    let rows = || (0u32..).zip(pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);
-    rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
-    (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
-    let mut by_pattern = vec![0u32; ends[n_patterns]];
-    for (row, &pattern) in rows() {
-        let end = &mut ends[pattern as usize];
-        by_pattern[*end] = row;
-        *end += 1;
-    }
-    let mut masses = ClassMasses { starts: Vec::with_capacity(n_patterns + 1), entries: Vec::new() };
-    let mut first = 0;
-    // Where the entry of each class is, if it is one of this pattern.
-    let mut places = vec![usize::MAX; data.schema().labels().map_or(0, |labels| labels.len())];
-    for &end in &ends[..n_patterns] {
-        let start = masses.entries.len();
-        masses.starts.push(start);
-        for &row in &by_pattern[first..end] {
-            let (class, mass) = (classes[row as usize], mass(row as usize));
-            let place = &mut places[class as usize];
-            match masses.entries.get_mut(*place).filter(|entry| *place >= start && entry.0 == class) {
-                Some(entry) => entry.1 += mass,
-                None => {
-                    *place = masses.entries.len();
-                    masses.entries.push((class, mass));
-                }
-            }
-        }
-        first = end;
-    }
-    masses.starts.push(masses.entries.len());
-    masses
-}
-
-/// The classes of each pattern and their mass.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClassMasses {
-    /// Where the entries of each pattern begin; one more closes the last.
-    starts: Vec<usize>,
-    entries: Vec<(u32, u64)>,
-}
-
-impl ClassMasses {
-    /// (class, mass) of one pattern.
-    #[inline]
-    pub fn of(&self, pattern: usize) -> &[(u32, u64)] {
-        &self.entries[self.starts[pattern]..self.starts[pattern + 1]]
-    }
-
-    /// How many entries all patterns have together.
-    pub fn n_entries(&self) -> usize {
-        self.entries.len()
-    }
-}
-
-/// A matrix of bits given line after line, as its columns one after the other.
+/// The columns of a matrix of bits that is given line by line.
 fn transposed(
     lines: &[u64],
     n_lines: usize,
@@ -181,17 +121,27 @@ fn transposed(
     Ok(columns)
 }
 
-/// The number of each row, the distinct rows as rows of bits, and how many there are.
-type Merged<'b> = (Vec<u32>, (Vec<u64>, Reserved<'b>), usize);
+/// The distinct rows of a table of codes, numbered in order of first occurrence.
+struct DistinctRows<'b> {
+    /// The number of each row of the table.
+    pattern_of: Vec<u32>,
+    /// The distinct rows, as rows of bits.
+    patterns: Vec<u64>,
+    /// The memory charged for `patterns`.
+    held: Reserved<'b>,
+    n_patterns: usize,
+}
 
-/// Numbers the distinct rows of codes in order of first occurrence. Returns the number of each row, the distinct rows
-/// as rows of bits, and how many there are.
-fn merge_rows<'b>(data: &Dataset, planes: &[&[u64]], ticker: &mut Ticker<'b>) -> std::result::Result<Merged<'b>, Stop> {
+fn merge_rows<'b>(
+    data: &Dataset,
+    planes: &[&[u64]],
+    ticker: &mut Ticker<'b>,
+) -> std::result::Result<DistinctRows<'b>, Stop> {
     let words = bits::words(planes.len());
     let mut held = ticker.budget().reserve(0)?;
     let mut pattern_of = vec![ABSENT; data.n_rows()];
     let mut patterns: Vec<u64> = Vec::new();
-    let mut numbering = Numbering::new();
+    let mut interner = Interner::new();
     let mut rows = vec![0; 64 * words];
     for (block, &present) in data.present().iter().enumerate() {
         bits::transpose_block(planes, block, &mut rows);
@@ -199,11 +149,11 @@ fn merge_rows<'b>(data: &Dataset, planes: &[&[u64]], ticker: &mut Ticker<'b>) ->
             let row = &rows[i * words..(i + 1) * words];
             let hash = row.iter().fold(0, |hash, &word| bits::mix(hash ^ word));
             let equals = |pattern: usize| patterns[pattern * words..(pattern + 1) * words] == *row;
-            let known = numbering.len();
-            pattern_of[64 * block + i] = numbering.number(hash, equals);
-            if numbering.len() > known {
+            let known = interner.len();
+            pattern_of[64 * block + i] = interner.number(hash, equals);
+            if interner.len() > known {
                 if patterns.len() + words > patterns.capacity() {
-                    // Half as many again, and their numbers.
+                    // Room for half as many more patterns, and their numbers.
                     let more = (patterns.capacity() / 2).max(64 * words);
                     held.grow((8 * more + 24 * (more / words.max(1))) as u64)?;
                     patterns.reserve_exact(more);
@@ -213,10 +163,10 @@ fn merge_rows<'b>(data: &Dataset, planes: &[&[u64]], ticker: &mut Ticker<'b>) ->
         }
         ticker.tick(64 * 20 + 400 * words)?;
     }
-    Ok((pattern_of, (patterns, held), numbering.len()))
+    Ok(DistinctRows { pattern_of, patterns, held, n_patterns: interner.len() })
 }
 
-/// A line of bits per test: which patterns pass it. `planes` are the codes of the patterns, column after column.
+/// For each test a line of bits: which patterns pass it. `planes` has the codes of the patterns, column by column.
 fn pattern_lines(
     columns: &[CodedColumn],
     planes: &[u64],
@@ -243,7 +193,7 @@ fn pattern_lines(
         for (pattern, &code) in unpack(&planes, n_patterns).iter().enumerate() {
             let mut pass = |test: usize| bits::set(&mut lines[test * length..], pattern);
             match passes {
-                // The first cut passed; the ones after it follow below.
+                // The first cut that is passed; the loop below adds those after it.
                 Passes::Cuts(n) if (code as usize) < *n => pass(code as usize),
                 Passes::Cuts(n) if code as usize > *n && *n < tests.len() => pass(*n),
                 Passes::Cuts(_) => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::schema::{Kind, Number, Schema, TargetSchema, Task};
+use super::schema::{Kind, NumericType, Schema, TargetSchema, Task};
 use crate::bits;
 use crate::error::{Error, Result, list_names};
 use crate::names::quoted;
@@ -17,16 +17,16 @@ pub enum Column {
     Floats(Vec<f64>),
     /// Integers, dates or times, exact.
     Integers {
-        /// One per row; anything where missing.
+        /// One value per row; those of missing cells mean nothing.
         values: Vec<i64>,
-        /// One per row, or `None` if no cell is missing.
+        /// Whether each cell is missing; `None` if no cell is.
         missing: Option<Vec<bool>>,
     },
     /// Positions in the levels of the schema.
     Levels {
-        /// One per row: a level of the schema, [`MISSING`], or `levels.len() + j` for the j-th unseen level.
+        /// One code per row: a level of the schema, [`MISSING`], or `levels.len() + j` for the j-th unseen level.
         codes: Vec<u32>,
-        /// Levels that the schema does not know (only in a table mapped onto another's schema).
+        /// Levels that the schema does not know; only in a table that was mapped onto the schema of another.
         unseen: Vec<String>,
     },
 }
@@ -100,14 +100,14 @@ impl Column {
     }
 }
 
-/// What is to be predicted, one entry per row.
+/// The target: what is to be predicted for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Target {
     /// Codes into the labels of the schema.
     Classes(Arc<[u32]>),
     /// Numbers, finite.
     Numbers(Arc<[f64]>),
-    /// A table to predict on.
+    /// No target: a table to predict for.
     None,
 }
 
@@ -309,7 +309,7 @@ impl Dataset {
         self.n_rows
     }
 
-    /// What is to be predicted.
+    /// The target.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -360,8 +360,8 @@ impl Dataset {
         Err(Error::NoCases { reason })
     }
 
-    /// Fails for a column to predict on, not to learn from: one with a level that the schema of a tree would not know,
-    /// or with numbers of another type. Both come of mapping a table onto another's schema.
+    /// Fails for a column that can be predicted on but not learned from: it has a level that the schema does not know,
+    /// or numbers of another type. Tables that were mapped onto the schema of another can have such columns.
     pub(crate) fn check_learnable(&self, index: usize, present: &[u64]) -> Result<()> {
         let feature = &self.schema.features[index];
         let levels = feature.kind.levels();
@@ -372,9 +372,11 @@ impl Dataset {
                 let level = unseen[codes[row] as usize - levels.len()].clone();
                 Err(Error::UnseenLevel { column: feature.name.clone(), row, level, known: list_names(levels) })
             }
-            (Kind::Continuous(number), column) if (*number == Number::Float) != matches!(column, Column::Floats(_)) => {
+            (Kind::Continuous(number), column)
+                if (*number == NumericType::Float) != matches!(column, Column::Floats(_)) =>
+            {
                 let name = |floats| if floats { "floats" } else { "integers" };
-                let floats = *number == Number::Float;
+                let floats = *number == NumericType::Float;
                 Err(Error::WrongKind {
                     column: feature.name.clone(),
                     expected: format!("{}, as the schema says, to search on", name(floats)),
@@ -386,7 +388,7 @@ impl Dataset {
     }
 
     /// Whether a column holds numbers, as the schema stores them.
-    pub fn number(&self, feature: usize) -> Option<Number> {
+    pub fn number(&self, feature: usize) -> Option<NumericType> {
         match &self.schema.features[feature].kind {
             Kind::Continuous(number) => Some(*number),
             _ => None,

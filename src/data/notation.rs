@@ -1,30 +1,30 @@
-//! Which constant to write between two values of an ordered column: the shortest in the middle half of their gap.
+//! The constant that separates two values of an ordered column: the shortest in the middle half of their gap.
 //!
 //! The gap of neighbours a < b has the middle half [a + (b - a)/4, b - (b - a)/4]. Of the constants in it that a test
 //! `x <= t` can have, the one that is shortest *as the column is written* is taken: for floats the decimal of fewest
-//! digits after the point, then of fewest significant digits; for integers that of fewest significant digits; for times a
-//! whole day, else a whole hour, minute, second, tenth of a second, and so on. Of several the nearest to the middle, of
-//! two as near the smaller. Where there is none, as between 3 and 4 in a column of integers, it is a.
+//! digits after the point, then of fewest significant digits; for integers that of fewest significant digits; for times
+//! a whole day, else a whole hour, minute, second, tenth of a second, and so on. Of several the nearest to the middle,
+//! of two as near the smaller. Where there is none, as between 3 and 4 in a column of integers, it is a.
 //!
 //! Floats are taken for the decimals that they are read from and printed as, so that 0.9 and 1.3 have the middle half
 //! [1.0, 1.2], which holds 1; floats of 32 bits for the shorter decimals that 32 bits need.
 //!
-//! Where a node knows two neighbours with values of the whole column between them, one of the gaps there is chosen first:
-//! the one that holds the middle.
+//! Where a node knows two neighbours with values of the whole column between them, one of the gaps there is chosen
+//! first: the one that holds the middle.
 //!
 //! Always a <= t < b, whatever is rounded; in a column of 32-bit floats also if t is rounded to 32 bits, as programs do
 //! that compare such a column with a constant.
 //!
-//! The middle half is symmetric, so it holds a multiple of some step if and only if it holds the multiple nearest to the
-//! middle: steps are tried from long to short. Cost: less than a microsecond, without allocation but for digits.
+//! The middle half is symmetric, so it holds a multiple of some step if and only if it holds the multiple nearest to
+//! the middle: steps are tried from long to short. Cost: less than a microsecond, without allocation but for digits.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use super::schema::{Feature, Kind, Number};
-use crate::tree::Threshold;
+use super::schema::{Feature, Kind, NumericType};
+use super::test::Threshold;
 
-/// How the values of an ordered column are written. They are given as keys, which have the order of the values.
+/// How the values of an ordered column are written. Values are given as keys, integers of the same order.
 #[derive(Debug, Clone)]
 pub(crate) enum Notation {
     /// Floats of 64 bits.
@@ -64,9 +64,9 @@ fn integer_of(key: u64) -> i64 {
 impl Notation {
     pub(crate) fn of(feature: &Feature) -> Self {
         match &feature.kind {
-            Kind::Continuous(Number::Float) if feature.dtype == "Float32" => Notation::Single,
-            Kind::Continuous(Number::Float) => Notation::Double,
-            Kind::Continuous(Number::Date) => Notation::Date,
+            Kind::Continuous(NumericType::Float) if feature.dtype == "Float32" => Notation::Single,
+            Kind::Continuous(NumericType::Float) => Notation::Double,
+            Kind::Continuous(NumericType::Date) => Notation::Date,
             Kind::Continuous(number) => match number.per_second() {
                 Some(per_second) => Notation::Time { per_second, zone: feature.zone() },
                 None => Notation::Integer,
@@ -158,8 +158,8 @@ fn double_between(below: f64, above: f64) -> f64 {
         return below; // there is no middle
     }
     let t = shortest(&format!("{below:e}"), &format!("{above:e}"));
-    // The decimal is between those of the two, and so is the float nearest to it. Where no float is between them, it can
-    // be the greater.
+    // The decimal lies between those of the two values, and so does the float nearest to it. If there is no float
+    // between them, it may be the greater of the two.
     if t < above { t } else { below }
 }
 
@@ -167,7 +167,7 @@ fn double_between(below: f64, above: f64) -> f64 {
 fn single_between(below: f64, above: f64) -> f64 {
     let (a, b) = (below as f32, above as f32);
     if f64::from(a) != below || f64::from(b) != above || a.is_infinite() {
-        return double_between(below, above); // means that stand for missing values, say
+        return double_between(below, above); // for instance means in place of missing values
     }
     if b.is_finite() {
         let t = shortest(&format!("{a:e}"), &format!("{b:e}"));
@@ -175,7 +175,7 @@ fn single_between(below: f64, above: f64) -> f64 {
             return t;
         }
     }
-    // No decimal that 32 bits tell apart is between them. So the shortest that is rounded to the one below.
+    // No 32-bit decimal lies between them: take the shortest one that is rounded to the value below.
     match a.next_up() {
         next if next.is_finite() => double_between(below, below + (f64::from(next) - below) / 2.0),
         _ => below,
@@ -190,21 +190,21 @@ fn shortest(below: &str, above: &str) -> f64 {
         both => both,
     };
     let (low, high) = (a_exponent.min(b_exponent), a_exponent.max(b_exponent));
-    // Digits are counted from here: one place more than both have, so that the middle is a whole number.
+    // The unit is one place finer than both decimals, so that the middle is a whole number of units.
     let (a, b, unit) = if high - low <= FAR {
         let scaled = |digits: i128, exponent: i32| digits * 10i128.pow((exponent - low + 1) as u32);
         (scaled(a, a_exponent), scaled(b, b_exponent), low - 1)
     } else if a_exponent > b_exponent {
-        // The other is so small that nothing but its sign can matter.
+        // The other value is so small that only its sign matters.
         (a * SOME_PLACES, b.signum(), high - 4)
     } else {
         (a.signum(), b * SOME_PLACES, high - 4)
     };
     let sum = a + b;
-    // The first digit of the middle: units of ten to this.
+    // The decimal exponent of the first digit of the middle.
     let first = (sum.abs() / 2).checked_ilog10().unwrap_or(0) as i32 + unit;
     let t = match first {
-        // From tenths on nothing is nearer than zero.
+        // Below 1 zero is the shortest decimal, if it lies in the middle half.
         ..-1 if 2 * sum.abs() <= b - a => 0,
         // Rounded up, the middle may have a digit less after the point: 0.08 becomes 0.1.
         ..0 => first_whole(a, b, powers_of_ten(sum, (first + 1 - unit) as u32)).unwrap_or(a),

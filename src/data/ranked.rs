@@ -1,22 +1,22 @@
-//! A table as an exact search over all thresholds sees it: distinct rows of ranks, each with its classes.
+//! A table as an exact search over all thresholds sees it: its distinct rows of ranks.
 
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::binarize::{Binarizer, OwnTests, Prepared, PreparedColumns};
+use super::binarize::{Binarizer, MissingTests, Prepared, PreparedColumns};
 use super::binary::ABSENT;
-use super::codes::unpack;
+use super::bit_planes::unpack;
 use super::dataset::Dataset;
+use super::interner::Interner;
 use super::notation::Notation;
-use super::numbering::Numbering;
+use super::test::Test;
 use crate::bits;
 use crate::budget::{Budget, Reserved, Stop, Ticker};
-use crate::tree::Test;
 
-/// Rows that no test tells apart are one *pattern*; what is known of a pattern is its rank in each column.
+/// The distinct rows of a table, as ranks. Rows that no test tells apart are one *pattern*.
 #[derive(Debug, Clone)]
 pub struct RankedTable {
-    /// In column-then-cut order: none constant, no two equal.
+    /// The columns in column-then-cut order: none constant, no two equal.
     pub columns: Vec<RankedColumn>,
     /// The pattern of each row, in the order of their first rows; [`ABSENT`] where its count or weight is 0.
     pub pattern_of: Vec<u32>,
@@ -24,47 +24,47 @@ pub struct RankedTable {
     pub n_patterns: usize,
 }
 
-/// Ranks that each cut divides: cut k has the ranks up to k on its left, those above k on its right.
+/// A column of ranks. Cut k has the ranks up to k on its left and those above k on its right.
 #[derive(Debug, Clone)]
 pub struct RankedColumn {
-    /// One per pattern.
+    /// The rank of each pattern.
     pub ranks: Vec<u32>,
     /// Ranks are below this.
     pub n_ranks: usize,
     /// How many cuts are tests: all between neighbouring ranks, or all but the last.
     pub n_cuts: usize,
-    source: Source,
+    ranked_by: RankedBy,
 }
 
-/// What the ranks are those of.
+/// Where the ranks of a column come from.
 #[derive(Debug, Clone)]
-enum Source {
-    /// An ordered column: the keys of its values. A missing value has the rank after theirs.
+enum RankedBy {
+    /// The values of an ordered column, given as keys. A missing value has the rank after theirs.
     Values { feature: u32, notation: Notation, keys: Vec<u64> },
-    /// A test of a nominal column: who passes it is on the left.
+    /// A test of a nominal column: cases that pass it have rank 0, the others rank 1.
     Test(Test),
 }
 
 impl RankedColumn {
-    /// The test that cut `cut` is, and whether it is passed on the left.
+    /// The test that a cut stands for, and whether the cases on its left pass it.
     pub fn test(&self, cut: usize) -> (Test, bool) {
-        match &self.source {
-            Source::Values { feature, notation, keys } => match (keys.get(cut), keys.get(cut + 1)) {
+        match &self.ranked_by {
+            RankedBy::Values { feature, notation, keys } => match (keys.get(cut), keys.get(cut + 1)) {
                 (Some(&below), Some(&above)) => {
                     (Test::AtMost { feature: *feature, threshold: notation.between(below, above) }, true)
                 }
                 _ => (Test::Missing { feature: *feature }, false),
             },
-            Source::Test(test) => (test.clone(), true),
+            RankedBy::Test(test) => (test.clone(), true),
         }
     }
 }
 
-/// Columns as the tests of one column of the data see its cells.
+/// The ranked columns that one data column yields: one for an ordered column, one per test for a nominal one.
 struct Ranked {
-    /// One per row: equal where no test tells cells apart. Those of the one column, if empty.
+    /// One code per row, equal where no test tells cells apart. Empty if there is one ranked column: then its ranks.
     codes: Vec<u32>,
-    /// How many there are, or 0 if not known.
+    /// How many distinct codes there are, or 0 if that is not known.
     n_codes: usize,
     columns: Vec<RankedColumn>,
 }
@@ -76,8 +76,8 @@ impl Ranked {
 }
 
 impl RankedTable {
-    /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows, and
-    /// drops columns that are constant or repeat an earlier one. All thresholds are offered.
+    /// Ranks the cells of ordered columns, makes columns of two ranks of the tests of nominal ones, merges equal rows,
+    /// and drops columns that are constant or repeat an earlier one. All thresholds are offered.
     ///
     /// With `parallel`, columns are shared out in the rayon pool that this is called in.
     ///
@@ -90,7 +90,7 @@ impl RankedTable {
         parallel: bool,
     ) -> std::result::Result<Self, Stop> {
         let columns: Vec<(usize, (Prepared, Reserved))> = prepared.0.into_iter().enumerate().collect();
-        // Each column gives back what it held when it is ranked.
+        // The memory charged for a column is given back once the column is ranked.
         let rank = |(index, (column, _held)): (usize, (Prepared, Reserved))| {
             budget.check()?;
             rank_column(data, binarizer, index, column, &mut Ticker::new(budget))
@@ -110,13 +110,13 @@ impl RankedTable {
     ) -> std::result::Result<Self, Stop> {
         let n_cases: usize = present.iter().map(|word| word.count_ones() as usize).sum();
         ticker.budget().reserve(4 * data.n_rows() as u64)?.keep();
-        // First rows, hashes, numbers, and the ranks of a column while they are merged.
+        // The first row of each pattern, hashes, pattern numbers, and the ranks of a column while they are merged.
         let _held = ticker.budget().reserve(40 * n_cases as u64 + 8 * data.n_rows() as u64)?;
         let mut pattern_of = vec![ABSENT; data.n_rows()];
-        // First rows of patterns.
+        // The first row of each pattern.
         let mut firsts: Vec<u32> = Vec::with_capacity(n_cases);
         if ranked.iter().any(|of| of.n_codes == n_cases) {
-            // One column tells them all apart.
+            // One column tells all rows apart.
             firsts.extend(bits::ones(present).map(|row| row as u32));
             (0..).zip(&firsts).for_each(|(pattern, &row)| pattern_of[row as usize] = pattern);
         } else {
@@ -128,7 +128,7 @@ impl RankedTable {
                     .for_each(|(hash, &code)| *hash = hash.wrapping_add(u64::from(code) * u64::from(factor)));
                 ticker.tick(hashes.len() / 2)?;
             }
-            let mut patterns = Numbering::new();
+            let mut patterns = Interner::new();
             for row in bits::ones(present) {
                 let equals = |pattern: usize| {
                     let first = firsts[pattern] as usize;
@@ -153,7 +153,7 @@ impl RankedTable {
             if column.n_cuts == 0 || column.ranks.iter().all(|&rank| rank == column.ranks[0]) {
                 continue;
             }
-            // Of two ranks it matters who is told apart, not who passes.
+            // With two ranks a column and its complement tell the same rows apart.
             let flip = u32::from(column.n_ranks == 2 && column.ranks[0] == 1);
             let hashed = flipped(&column.ranks, flip).zip(&multipliers);
             let hash =
@@ -190,7 +190,7 @@ impl RankedTable {
         panic!("test {test} of {}", self.n_cuts())
     }
 
-    /// What is left to list the tests.
+    /// The table without ranks and patterns: what is needed to list its tests.
     pub(crate) fn without_ranks(mut self) -> Self {
         self.columns.iter_mut().for_each(|column| column.ranks = Vec::new());
         self.pattern_of = Vec::new();
@@ -203,8 +203,8 @@ impl RankedTable {
     }
 }
 
-/// Numbers without a pattern: sums of codes times these tell nearly all rows, or columns, apart, and are found without
-/// waiting for one product after the other.
+/// Random odd factors. The sum of codes times factors is a hash of a row, or of a column, whose products do not depend
+/// on each other.
 fn factors() -> impl Iterator<Item = u32> {
     (0u64..).map(|i| bits::mix(i) as u32 | 1)
 }
@@ -236,7 +236,7 @@ fn rank_column(
                     ranks: codes.iter().map(|&code| ranks[code as usize]).collect(),
                     n_ranks: 2,
                     n_cuts: 1,
-                    source: Source::Test(test.clone()),
+                    ranked_by: RankedBy::Test(test.clone()),
                 });
             }
             return Ok(Ranked { columns, codes, n_codes: 0 });
@@ -246,9 +246,9 @@ fn rank_column(
     let missing = order.missing;
     let (ranks, keys) = order.ranks(n_rows);
     let n_ranks = keys.len() + usize::from(missing);
-    let offered = if missing && binarizer.missing == OwnTests::No { keys.len() } else { n_ranks };
+    let offered = if missing && binarizer.missing == MissingTests::None { keys.len() } else { n_ranks };
     let notation = Notation::of(&data.schema().features[index]);
-    let source = Source::Values { feature: index as u32, notation, keys };
-    let column = RankedColumn { ranks, n_ranks, n_cuts: offered.saturating_sub(1), source };
+    let ranked_by = RankedBy::Values { feature: index as u32, notation, keys };
+    let column = RankedColumn { ranks, n_ranks, n_cuts: offered.saturating_sub(1), ranked_by };
     Ok(Ranked { codes: vec![], n_codes: n_ranks, columns: vec![column] })
 }

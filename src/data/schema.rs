@@ -1,4 +1,4 @@
-//! What the columns mean: names, kinds, level names and their order, class values.
+//! The meaning of columns: names, kinds, level names and their order, class labels.
 //!
 //! A [`Schema`] is shared by every part of one table and carried by the trees grown on it; a second table is mapped
 //! onto it by column name and level name, never by position or code.
@@ -12,7 +12,7 @@ use crate::names::quoted;
 /// How the numbers of a continuous column are stored and printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Number {
+pub enum NumericType {
     /// 64-bit floats; NaN is missing.
     Float,
     /// 64-bit integers, exact.
@@ -35,24 +35,24 @@ pub enum Number {
     DurationNs,
 }
 
-impl Number {
-    /// How many of its units make a second; `None` for numbers, and for dates, which are days.
+impl NumericType {
+    /// How many units of the column make a second; `None` for numbers, and for dates, which are days.
     pub fn per_second(self) -> Option<i64> {
         match self {
-            Number::Float | Number::Integer | Number::Date => None,
-            Number::DatetimeMs | Number::DurationMs => Some(1_000),
-            Number::DatetimeUs | Number::DurationUs => Some(1_000_000),
-            Number::DatetimeNs | Number::DurationNs | Number::Time => Some(1_000_000_000),
+            NumericType::Float | NumericType::Integer | NumericType::Date => None,
+            NumericType::DatetimeMs | NumericType::DurationMs => Some(1_000),
+            NumericType::DatetimeUs | NumericType::DurationUs => Some(1_000_000),
+            NumericType::DatetimeNs | NumericType::DurationNs | NumericType::Time => Some(1_000_000_000),
         }
     }
 }
 
-/// What a column's values are, and so which tests it can have.
+/// The kind of values in a column, which decides the tests it can have.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// Numbers: tests `x <= t`.
-    Continuous(Number),
+    Continuous(NumericType),
     /// Named levels in a given order: tests `x <= level`.
     Ordinal(Vec<String>),
     /// Named levels without order: tests `x is level`, `x in levels`.
@@ -154,7 +154,7 @@ impl Labels {
     }
 }
 
-/// What the target holds.
+/// The kind of the target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Task {
@@ -169,7 +169,7 @@ pub enum Task {
 pub struct TargetSchema {
     /// Its name.
     pub name: String,
-    /// What it holds.
+    /// Its kind.
     pub task: Task,
     /// The caller's name for its type, kept to give labels back as they came. The core never reads it.
     pub dtype: String,

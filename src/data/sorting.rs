@@ -1,4 +1,4 @@
-//! Rows in the order of 64-bit keys.
+//! Sorts rows by 64-bit keys: a radix sort on the highest bits, then on lower ones where rows are still tied.
 
 use crate::budget::{Stop, Ticker};
 
@@ -6,17 +6,17 @@ use crate::budget::{Stop, Ticker};
 const FEW: usize = 1 << 8;
 /// The most bits of a digit.
 const DIGIT: u32 = 11;
-/// Bits of keys that are looked at in one go: enough to tell most values of most columns apart.
+/// How many bits of a key are sorted at a time: enough to tell most values of most columns apart.
 const BITS: u32 = 2 * DIGIT;
-/// Where the bits of keys stand in a word, above the row.
+/// A word has the row in its lowest 32 bits and bits of the key above.
 const ROW: u32 = 32;
 
-/// Room to sort one column after the other.
+/// Buffers for sorting one column after the other.
 #[derive(Debug, Default)]
 pub(crate) struct Sorter {
-    /// One per row of the table.
+    /// The key of each row of the table.
     pub(super) keys: Vec<u64>,
-    /// One per row to be sorted; its row, that is: ascending.
+    /// The rows to be sorted, ascending.
     pub(super) words: Vec<u64>,
     buffer: Vec<u64>,
 }
@@ -24,9 +24,9 @@ pub(crate) struct Sorter {
 impl Sorter {
     /// Sorts rows by their keys, ties by row. Can be interrupted.
     ///
-    /// What is sorted is one word per row: the highest 22 bits of the range that keys have, and the row. They are sorted
-    /// digit by digit from the lowest. Rows that these bits do not tell apart, though their keys differ, are sorted once
-    /// more by the bits below.
+    /// One word per row is sorted: the highest 22 bits of the range that keys have, and the row. They are
+    /// sorted digit by digit from the lowest. Rows that these bits do not tell apart, though their keys differ, are
+    /// sorted once more by the bits below.
     ///
     /// Complexity: O(n), with two passes for most columns of floats.
     pub(super) fn sort(&mut self, ticker: &mut Ticker) -> Result<(), Stop> {
@@ -55,7 +55,7 @@ fn sort(words: &mut [u64], buffer: &mut [u64], keys: &[u64], ticker: &mut Ticker
         return Ok(());
     }
     let bits = u64::BITS - (high - low).leading_zeros();
-    // Whole numbers as floats, say, have no bits but a few high ones.
+    // The low bits of all keys may be the same: floats that are small whole numbers have only a few high bits.
     let below = bits.saturating_sub(BITS).max(differ.trailing_zeros());
     let with_bits = |word: u64| (key(word) - low) >> below << ROW | row_of(word) as u64;
     if words.len() < FEW {
@@ -68,7 +68,7 @@ fn sort(words: &mut [u64], buffer: &mut [u64], keys: &[u64], ticker: &mut Ticker
     if below > differ.trailing_zeros() {
         let mut start = 0;
         for end in 1..=words.len() {
-            // Most runs are of one row.
+            // Most runs have one row.
             if end < words.len() && words[end] >> ROW == words[end - 1] >> ROW {
                 continue;
             }
@@ -93,7 +93,7 @@ fn by_digits(
     let passes = bits.div_ceil(DIGIT);
     let width = bits.div_ceil(passes);
     let digit = |word: u64, pass: u32| (word >> (ROW + pass * width)) as usize & ((1 << width) - 1);
-    // Each pass moves the words over: the last one to where they have to be.
+    // Each pass moves the words to the other buffer; the last one must end in `words`.
     let (mut from, mut to) = (words, buffer);
     if passes % 2 == 1 {
         to.copy_from_slice(from);

@@ -1,6 +1,7 @@
-//! Parts of a table: a part held out, and folds. Seeded, the same on every platform, stratified by class if wanted.
+//! Parts of a table: train and test rows, and folds. They are seeded, the same on every platform, and stratified by
+//! class on request.
 //!
-//! Rows are dealt whole: a row's repetitions stay together.
+//! Rows are dealt as a whole: the repetitions of a row stay together.
 
 use super::dataset::{Dataset, Target};
 use crate::bits::mix;

@@ -1,4 +1,4 @@
-//! Where to cut an ordered column: between all values, at quantiles, or where the description length says.
+//! Cuts of an ordered column: between all values, at quantiles, or by the minimum description length principle.
 //!
 //! A column is seen as its cases in ascending order of value. A *cut* is named by the rank of the value below it among
 //! the column's distinct values, so that all rules work alike on floats, integers, dates and ordered levels.
@@ -7,41 +7,42 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::Range;
 
-use super::codes::{Codes, unpack};
+use super::bit_planes::{BitPlanes, unpack};
 use super::dataset::{Column, MISSING};
 use super::notation::{Notation, float_key, integer_key};
 use super::sorting::Sorter;
+use super::test::Threshold;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::tree::Threshold;
 
-/// An ordered column: its present cases by value.
+/// An ordered column: its present cases in the order of their values.
 pub(crate) struct Ordered {
-    cases: Cases,
+    order: CellOrder,
     /// The keys of the distinct values, ascending.
     keys: Vec<u64>,
     /// Whether a present case has no value.
     pub(crate) missing: bool,
 }
 
-enum Cases {
+/// The cases of a column by value: sorted or, with at most two values, as a bit per row.
+enum CellOrder {
     Sorted {
         /// Row, by ascending value; ties by row.
         rows: Vec<u32>,
         /// `starts[r]` is where the r-th distinct value begins in `rows`; one more entry closes the last.
         starts: Vec<u32>,
     },
-    /// Of at most two values: what [`Ordered::code`] returns for all cuts.
-    Coded(Codes),
+    /// For at most two values: the codes that [`Ordered::code`] returns for all cuts.
+    Coded(BitPlanes),
 }
 
-/// The keys and codes of a column with at most two values; `None` if there are more. One pass, no sorting.
+/// A column with at most two values, coded in one pass without sorting; `None` if there are more values.
 fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T) -> Option<u64>) -> Option<Ordered> {
     let with_key = |cell: T| Some((cell, key(cell)?));
     let Some((first_cell, first)) = bits::ones(present).find_map(|row| with_key(cells[row])) else {
         let missing = present.iter().any(|&word| word != 0);
-        let codes = Codes::of_planes(present.to_vec(), present.len());
-        return Some(Ordered { cases: Cases::Coded(codes), keys: vec![], missing });
+        let codes = BitPlanes::of_planes(present.to_vec(), present.len());
+        return Some(Ordered { order: CellOrder::Coded(codes), keys: vec![], missing });
     };
     let mut second = None;
     let mut planes = vec![0u64; 2 * present.len()];
@@ -49,7 +50,7 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
     for (word, (block, &present)) in cells.chunks(64).zip(present).enumerate() {
         loop {
             let (known_cell, known) = second.unwrap_or((first_cell, first));
-            // Nearly always there are these two values and no other.
+            // Nearly all blocks have these two values and no other.
             let (mut other, mut is_known) = (0u64, true);
             for (place, &cell) in block.iter().enumerate() {
                 let is_other = cell == known_cell;
@@ -60,7 +61,7 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
                 others[word] = if second.is_some() { other & present } else { 0 };
                 break;
             }
-            // The two keys differ in this bit; a key is unknown if the rest of it is not as the bit says.
+            // The two known keys differ in this bit, which says which of them a key must be; another key is unknown.
             let difference = first ^ known;
             let bit = difference.trailing_zeros() % 64;
             let (mut other, mut none, mut unknown) = (0u64, 0u64, 0u64);
@@ -100,20 +101,20 @@ fn two_valued<T: Copy + PartialEq>(cells: &[T], present: &[u64], key: impl Fn(T)
         (None, true) => drop(planes.drain(..present.len())),
         (Some(_), true) => {}
     }
-    Some(Ordered { cases: Cases::Coded(Codes::of_planes(planes, present.len())), keys, missing })
+    Some(Ordered { order: CellOrder::Coded(BitPlanes::of_planes(planes, present.len())), keys, missing })
 }
 
 impl Ordered {
-    /// Bytes that a row takes, at most: its number, the key of its value, and where that begins.
+    /// Bytes per row, at most: its number, the key of its value, and where that value begins.
     pub(crate) const BYTES: u64 = 16;
-    /// And while it is sorted; these are asked for here.
+    /// Further bytes per row while the column is sorted; [`Ordered::new`] charges them.
     const SORTING_BYTES: u64 = 24;
 
     /// Brings the cases of the rows whose bit is set in `present` in order. O(n) for integers of a small range and for
     /// two values, else O(n log n).
     ///
-    /// Without `sorted`, a column with at most two values is coded in passing, and cannot be asked for
-    /// [`Ordered::mdlp`].
+    /// Without `sorted`, a column with at most two values is coded in one pass instead, and [`Ordered::mdlp`] cannot be
+    /// called on it.
     pub(crate) fn new(
         column: &Column,
         present: &[u64],
@@ -136,7 +137,7 @@ impl Ordered {
             }
         }
         let _sorting = ticker.budget().reserve(Self::SORTING_BYTES * column.len() as u64)?;
-        // Keys of rows without a value are never looked at.
+        // Rows without a value have a key, which is never read.
         let Sorter { keys, words, .. } = sorter;
         keys.clear();
         words.clear();
@@ -170,7 +171,7 @@ impl Ordered {
         starts.push(n as u32);
         starts.shrink_to_fit();
         keys.shrink_to_fit();
-        Ok(Ordered { cases: Cases::Sorted { rows, starts }, keys, missing })
+        Ok(Ordered { order: CellOrder::Sorted { rows, starts }, keys, missing })
     }
 
     /// How many cuts there are between distinct values.
@@ -183,17 +184,17 @@ impl Ordered {
         self.keys.len()
     }
 
-    /// The rows of the r-th distinct value, ascending. Panics on a column that was coded in passing.
+    /// The rows of the r-th distinct value, ascending. Panics on a column that was coded and not sorted.
     pub(crate) fn rows_of(&self, rank: usize) -> &[u32] {
-        let Cases::Sorted { rows, starts } = &self.cases else { panic!("asked for rows of a column not sorted") };
+        let CellOrder::Sorted { rows, starts } = &self.order else { panic!("asked for rows of a column not sorted") };
         &rows[starts[rank] as usize..starts[rank + 1] as usize]
     }
 
-    /// How many of the `cuts` lie below each row's value, and one more than there are cuts where it has none.
-    pub(super) fn code(self, cuts: &[u32], n_rows: usize) -> Codes {
-        let (rows, starts) = match self.cases {
-            Cases::Coded(codes) => return codes,
-            Cases::Sorted { rows, starts } => (rows, starts),
+    /// For each row the number of `cuts` below its value; one more than there are cuts where it has no value.
+    pub(super) fn code(self, cuts: &[u32], n_rows: usize) -> BitPlanes {
+        let (rows, starts) = match self.order {
+            CellOrder::Coded(codes) => return codes,
+            CellOrder::Sorted { rows, starts } => (rows, starts),
         };
         let mut codes = vec![if self.missing { cuts.len() as u32 + 1 } else { 0 }; n_rows];
         let mut code = 0;
@@ -205,7 +206,7 @@ impl Ordered {
                 code += 1;
             }
         }
-        Codes::pack(&codes)
+        BitPlanes::pack(&codes)
     }
 
     /// The constant of the test that separates the values up to rank `cut` from those above it.
@@ -213,8 +214,8 @@ impl Ordered {
         notation.between(self.keys[cut as usize], self.keys[cut as usize + 1])
     }
 
-    /// The constant that separates the values of two ranks between which there may be values of the whole column: that of
-    /// the cut which is nearest to their middle, the last that is not above it.
+    /// The constant that separates the values of two ranks of which other values of the column may lie between: that of
+    /// the last cut that is not above the middle of the two.
     pub(crate) fn threshold_between(&self, notation: &Notation, below: u32, above: u32) -> Threshold {
         let keys = &self.keys[below as usize..=above as usize];
         let middle = notation.middle(keys[0], keys[keys.len() - 1]);
@@ -226,14 +227,14 @@ impl Ordered {
         notation.value(self.keys[rank as usize])
     }
 
-    /// The rank of each row's value among the distinct ones, and one more than the greatest where it has none; and the
-    /// keys of these values.
+    /// The rank of each row's value among the distinct values, one more than the greatest rank where it has none; and
+    /// the keys of the distinct values.
     pub(super) fn ranks(self, n_rows: usize) -> (Vec<u32>, Vec<u64>) {
         let missing = self.keys.len() as u32;
-        let ranks = match self.cases {
-            // Coded as for all cuts: of no value, where all have none, too.
-            Cases::Coded(codes) => unpack(&codes.planes().collect::<Vec<_>>(), n_rows),
-            Cases::Sorted { rows, starts } => {
+        let ranks = match self.order {
+            // The codes are those for all cuts, also if no case has a value.
+            CellOrder::Coded(codes) => unpack(&codes.planes().collect::<Vec<_>>(), n_rows),
+            CellOrder::Sorted { rows, starts } => {
                 let mut ranks = vec![if self.missing { missing } else { 0 }; n_rows];
                 for (rank, bounds) in (0..).zip(starts.windows(2)) {
                     rows[bounds[0] as usize..bounds[1] as usize].iter().for_each(|&row| ranks[row as usize] = rank);
@@ -249,8 +250,8 @@ impl Ordered {
         (0..self.n_cuts() as u32).collect()
     }
 
-    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut. Where
-    /// a frequent value makes quantiles coincide, the heaviest parts are halved until there are as many.
+    /// At most `most` cuts, each the nearest to one of the quantiles i/(most + 1) of the mass; ties: the lower cut.
+    /// Where a frequent value makes quantiles coincide, the heaviest parts are halved until there are as many.
     pub(super) fn quantiles(&self, most: usize, mass: impl Fn(usize) -> u64) -> Vec<u32> {
         if self.n_cuts() <= most {
             return self.all();
@@ -265,7 +266,7 @@ impl Ordered {
         let parts = most as u128 + 1;
         let mut cuts: Vec<u32> = (1..parts).map(|i| nearest(&below, 0..self.keys.len(), i * sum, parts)).collect();
         cuts.dedup();
-        // Parts of at least two values, by mass; of equal ones the first.
+        // Parts of at least two values, the heaviest first; ties: the first.
         let part = |start: usize, end: usize| {
             let before = if start == 0 { 0 } else { below[start - 1] };
             (end - start > 1).then(|| (below[end - 1] - before, Reverse(start), end))
@@ -352,7 +353,6 @@ fn entropy_bits(counts: &[f64]) -> f64 {
 mod tests {
     use super::*;
     use crate::budget::{Budget, Limits};
-    use crate::data::codes::unpack;
     use proptest::prelude::*;
 
     fn ordered(values: &[f64]) -> Ordered {
@@ -476,7 +476,7 @@ mod tests {
             };
             let present = if all { [!0; 3] } else { present };
             let [fast, sorted] = [false, true].map(|sort| of(&column, &present, sort));
-            prop_assert!(matches!(fast.cases, Cases::Coded(_)));
+            prop_assert!(matches!(fast.order, CellOrder::Coded(_)));
             prop_assert_eq!(&fast.keys, &sorted.keys);
             prop_assert_eq!(fast.missing, sorted.missing);
             let cuts = sorted.all();

@@ -1,14 +1,14 @@
 //! Codes of narrow columns, a byte each, case by case: what is asked of one case lies together in memory.
 
 use super::types::MISSING;
-use crate::lines::Lines;
+use crate::data::ByteMatrix;
 
 /// The codes of the narrow columns of a table.
 pub(crate) struct ByteCodes {
     /// Per column; `None` if it is wide.
     columns: Vec<Option<ByteColumn>>,
     /// Per case and narrow column: the code; one more than the greatest code without a value.
-    codes: Lines,
+    codes: ByteMatrix,
 }
 
 /// A narrow column, and its bins in a histogram of all narrow columns: one for each code, and one for missing values.
@@ -31,7 +31,7 @@ impl ByteCodes {
 
     /// Treats every column as wide, for lack of memory.
     pub fn none(n_columns: usize) -> Self {
-        ByteCodes { columns: vec![None; n_columns], codes: Lines::new(0, 0) }
+        ByteCodes { columns: vec![None; n_columns], codes: ByteMatrix::new(0, 0) }
     }
 
     /// Bytes for columns with these numbers of codes.
@@ -60,7 +60,7 @@ impl ByteCodes {
     pub fn new<'c>(n_codes: impl Iterator<Item = u32>, n_cases: usize, codes_of: impl Fn(usize) -> &'c [u32]) -> Self {
         let columns = Self::narrow(n_codes);
         let n_narrow = columns.iter().flatten().count();
-        let mut codes = Lines::new(n_cases, n_narrow);
+        let mut codes = ByteMatrix::new(n_cases, n_narrow);
         for (column, narrow) in columns.iter().enumerate() {
             if let Some(ByteColumn { index, n_codes, .. }) = *narrow {
                 codes.fill(index, codes_of(column).iter().map(|&code| code.min(n_codes as u32) as u8));

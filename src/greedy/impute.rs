@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::exact_mean;
 use super::types::MISSING;
 use crate::budget::{Stop, Ticker};
-use crate::data::{Column, Kind, Number, Value};
+use crate::data::{Column, Kind, NumericType, Value};
 
 /// Fills the missing cells of a column with its mean or most frequent level; with `classes`, with that of the case's class,
 /// if the class has a value. Returns the column, and the value over all cases, which prediction imputes; without a value
@@ -46,7 +46,7 @@ fn mean_or_mode(
 ) -> Option<Value> {
     let known = cases.map(|case| (column.value(case, MISSING), mass(case)));
     match kind {
-        Kind::Continuous(Number::Float) => {
+        Kind::Continuous(NumericType::Float) => {
             let float = |(value, mass)| if let Value::Float(x) = value { Some((x, mass)) } else { None };
             exact_mean::of_floats(known.filter_map(float)).map(Value::Float)
         }

@@ -9,7 +9,7 @@ use super::run::Run;
 use super::shape::Shape;
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
-use crate::data::{Dataset, Feature, Kind, OwnTests, Thresholds};
+use crate::data::{Dataset, Feature, Kind, MissingTests, Thresholds};
 use crate::greedy::{self, ClassWeight, Missing, NominalSplits};
 use crate::objective::{self, Loss, Rewards};
 use crate::tree::{Node, Test, Tree};
@@ -128,7 +128,7 @@ fn offers_all(data: &Dataset, params: &Params) -> bool {
     };
     let is_nominal = |feature: &Feature| matches!(feature.kind, Kind::Nominal(_));
     let is_complete = || data.columns().iter().all(|column| column.n_missing() == 0);
-    (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == OwnTests::Yes || is_complete())
+    (all || data.schema().features.iter().all(is_nominal)) && (binarizer.missing == MissingTests::Own || is_complete())
 }
 
 /// The table where each case has the label that saves most in it, and the weight of what the next best one saves less;

@@ -2,7 +2,7 @@
 
 use super::run::Run;
 use super::shape::Shape;
-use crate::data::{Labels, OwnTests, Target, Value};
+use crate::data::{Labels, MissingTests, Target, Value};
 use crate::error::Result;
 use crate::objective::{self, Rewards};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
@@ -60,7 +60,7 @@ pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test,
     // In training a missing value failed every value test; where there was none it will go with the majority.
     let fails = |test: &Test| {
         let value = values(test);
-        params.binarizer.missing == OwnTests::No
+        params.binarizer.missing == MissingTests::None
             || (0..firsts.len() as u32).any(|pattern| value(pattern) == Value::Missing)
     };
     let n_labels = run.objective.n_labels();

@@ -1,14 +1,15 @@
-//! Arguments as Python has them: whole numbers of any size, real numbers, one name or several.
+//! Arguments as Python has them: whole numbers of any size, real numbers, one name or several, named choices.
 //!
-//! Their errors begin with "must be": who knows the name of the argument puts it in front.
+//! Errors of types begin with "must be"; callers put the name of the argument in front.
 
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyFloat, PyInt, PyString};
 
+use super::error::one_of;
 use crate::error::Error;
 
-/// What is raised for an argument of another type than `expected`: a short value is shown, else its type.
+/// The error for an argument of another type than `expected`. It shows a short value as it is, of others the type.
 pub(super) fn wrong_type(expected: &str, got: Borrowed<'_, '_, PyAny>) -> PyErr {
     const SHORT: usize = 40;
     let is_plain = got.is_none()
@@ -119,4 +120,18 @@ impl Names {
             Names::Several(names) => names,
         }
     }
+}
+
+/// The value of a choice that is given by its name.
+pub(super) fn choice<T: Copy>(name: &'static str, choices: &[(&str, T)], got: &str) -> PyResult<T> {
+    choices
+        .iter()
+        .find(|(text, _)| *text == got)
+        .map(|(_, value)| *value)
+        .ok_or_else(|| one_of(name, &choices.iter().map(|(text, _)| *text).collect::<Vec<_>>(), got))
+}
+
+/// The name of a choice.
+pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
+    choices.iter().find(|(_, v)| v == value).map_or("", |(text, _)| text)
 }

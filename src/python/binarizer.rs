@@ -3,13 +3,13 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use super::argument::name_of;
 use super::data::PyDataset;
-use super::error::one_of;
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::offered::PyOfferedTests;
 use super::run::interruptible;
 use crate::budget::{Budget, Stop};
-use crate::data::{Binarizer, Nominal, OwnTests, Thresholds, list_tests};
+use crate::data::{Binarizer, MissingTests, Nominal, Thresholds, list_tests};
 use crate::error::Error;
 use crate::tree::Test;
 
@@ -21,22 +21,8 @@ const THRESHOLDS: [(&str, Thresholds); 5] = [
     ("mdlp", Thresholds::Mdlp),
 ];
 const NOMINAL: [(&str, Nominal); 2] = [("one_vs_rest", Nominal::OneVsRest), ("subsets", Nominal::Subsets)];
-const MISSING: [(&str, OwnTests); 2] = [("own_test", OwnTests::Yes), ("fails", OwnTests::No)];
+const MISSING: [(&str, MissingTests); 2] = [("own_test", MissingTests::Own), ("fails", MissingTests::None)];
 const KEYWORDS: [&str; 5] = ["thresholds", "max_tests", "max_thresholds", "nominal", "missing"];
-
-/// The value of a named choice.
-pub(super) fn choice<T: Copy>(name: &'static str, choices: &[(&str, T)], got: &str) -> PyResult<T> {
-    choices
-        .iter()
-        .find(|(text, _)| *text == got)
-        .map(|(_, value)| *value)
-        .ok_or_else(|| one_of(name, &choices.iter().map(|(text, _)| *text).collect::<Vec<_>>(), got))
-}
-
-/// The name of a choice.
-pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) -> &'static str {
-    choices.iter().find(|(_, v)| v == value).map_or("", |(text, _)| text)
-}
 
 /// Which 0/1 tests a table offers to an exact search. *Optimal* always means: over the tests offered.
 ///
@@ -46,8 +32,8 @@ pub(super) fn name_of<T: PartialEq>(choices: &[(&'static str, T)], value: &T) ->
 ///     Where ordered columns are cut. "all", or "exact", which reads back as "all": between all neighbouring values.
 ///     "quantile": at quantiles. "mdlp": where the minimum description length principle says (Fayyad and Irani, IJCAI
 ///     1993); needs classes. "auto": as "all" in a search, except where that leaves it no hope: then quantiles, and the
-///     result says so (see `engine` of :class:`OptimalTreeSearch`). Where there is no search, in :meth:`tests`, and under
-///     ``engine="tests"``: all, while the table has at most `max_tests` tests, else quantiles.
+///     result says so (see `engine` of :class:`OptimalTreeSearch`). Where there is no search, in :meth:`tests`, and
+///     under ``engine="tests"``: all, while the table has at most `max_tests` tests, else quantiles.
 /// max_tests : int, default=1000
 ///     How many tests quantiles make, without `max_thresholds`; and the number up to which "auto" lists all cuts.
 ///     It bounds thresholds only: levels and missing values always have their tests, an ordered column one cut.
@@ -139,7 +125,7 @@ impl PyBinarizer {
         let budget = Budget::unlimited();
         let work = || list_tests(data, &self.0, &budget);
         let tests: Result<Result<Vec<Test>, Stop>, Error> = interruptible(py, &budget, work)?;
-        // An interrupt is raised, whatever was listed until then.
+        // An interrupt has been raised by now: nothing else stops the listing.
         Ok(PyOfferedTests::new(data.schema(), tests?.unwrap_or_default()))
     }
 

@@ -1,12 +1,12 @@
-//! A whole two-dimensional array: as typed columns, in one pass, or as rows to predict for, where it is.
+//! A two-dimensional array as a whole: copied into typed columns in one pass, or read in place as rows to predict for.
 
 use numpy::ndarray::Axis;
 use numpy::{Element, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 
-use crate::data::{Column, Feature, Kind, Number};
-use crate::tree::{Numbers, Rows};
+use crate::data::{Column, Feature, Kind, NumericType};
+use crate::tree::{NumberArray, Rows};
 
 /// `_frames.Cells`.
 #[derive(FromPyObject)]
@@ -24,16 +24,16 @@ impl EncodedCells<'_> {
     pub(super) fn decode(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
         let (kind, columns) = match self.dtype.as_str() {
             "Boolean" => return self.decode_booleans(),
-            "Float32" => (Number::Float, self.floats(f32::into)?),
-            "Float64" => (Number::Float, self.floats(|x: f64| x)?),
-            "Int8" => (Number::Integer, self.integers(i8::into)?),
-            "Int16" => (Number::Integer, self.integers(i16::into)?),
-            "Int32" => (Number::Integer, self.integers(i32::into)?),
-            "Int64" => (Number::Integer, self.integers(|x: i64| x)?),
-            "UInt8" => (Number::Integer, self.integers(u8::into)?),
-            "UInt16" => (Number::Integer, self.integers(u16::into)?),
-            "UInt32" => (Number::Integer, self.integers(u32::into)?),
-            "UInt64" => (Number::Integer, self.integers(|x: u64| x as i64)?), // `_frames` checked the range
+            "Float32" => (NumericType::Float, self.floats(f32::into)?),
+            "Float64" => (NumericType::Float, self.floats(|x: f64| x)?),
+            "Int8" => (NumericType::Integer, self.integers(i8::into)?),
+            "Int16" => (NumericType::Integer, self.integers(i16::into)?),
+            "Int32" => (NumericType::Integer, self.integers(i32::into)?),
+            "Int64" => (NumericType::Integer, self.integers(|x: i64| x)?),
+            "UInt8" => (NumericType::Integer, self.integers(u8::into)?),
+            "UInt16" => (NumericType::Integer, self.integers(u16::into)?),
+            "UInt32" => (NumericType::Integer, self.integers(u32::into)?),
+            "UInt64" => (NumericType::Integer, self.integers(|x: u64| x as i64)?), // `_frames` checked the range
             dtype => return Err(PyTypeError::new_err(format!("unknown dtype {dtype:?} of an array"))),
         };
         let feature = |name| Feature { name, kind: Kind::Continuous(kind), dtype: self.dtype.clone() };
@@ -51,7 +51,7 @@ impl EncodedCells<'_> {
 
     /// The levels are those that occur.
     fn decode_booleans(self) -> PyResult<(Vec<Feature>, Vec<Column>)> {
-        let bytes = self.array.call_method1("view", ("uint8",))?; // a bool that is neither 0 nor 1 is none for Rust
+        let bytes = self.array.call_method1("view", ("uint8",))?; // a byte that is neither 0 nor 1 is not a valid bool in Rust
         let columns = copied(&bytes, |byte: u8| u32::from(byte != 0))?;
         let decode = |(mut codes, name): (Vec<u32>, String)| {
             let levels = [false, true].map(|level| codes.contains(&u32::from(level)).then(|| level.to_string()));
@@ -82,7 +82,7 @@ pub(super) fn with_rows<R>(
             None => (cells.t().to_slice(), false),
         };
         let slice = slice.ok_or_else(|| PyTypeError::new_err("the array is not contiguous"))?;
-        work(&Numbers::new(slice, n_rows, n_columns, by_row)?)
+        work(&NumberArray::new(slice, n_rows, n_columns, by_row)?)
     }
     match dtype {
         "Float32" => read::<f32, R>(array, work),
@@ -108,7 +108,7 @@ fn copied<T: Element + Copy, U: Copy + Default>(
     if let Some(cells) = cells.t().as_slice() {
         return Ok(cells.chunks_exact(n_rows).map(|column| column.iter().map(|&cell| value(cell)).collect()).collect());
     }
-    // Zeros first: what is in the cache already, in order, takes scattered writes at a third of the time.
+    // Filled with zeros first: scattered writes to memory that is in the cache take a third of the time.
     let mut columns: Vec<Vec<U>> = (0..n_columns).map(|_| vec![U::default(); n_rows]).collect();
     for (index, block) in cells.axis_chunks_iter(Axis(0), BLOCK).enumerate() {
         let block = block.as_standard_layout(); // copies only what is not in the order of rows

@@ -1,22 +1,18 @@
 //! `Dataset`.
 
-use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArray};
+use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
+use pyo3::types::{PyDict, PySlice, PyTuple};
 
 use super::argument::{Flag, Names, Real, Whole};
-use super::cells::{EncodedCells, with_rows};
+use super::encoded::{decode, encode, encode_target, table_module};
 use super::keywords::refuse;
-use super::run::by_rows;
-use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
-use super::tree::{PyTree, unseen_name};
-use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
-use crate::names::quoted;
-use crate::tree::Rows;
+use super::schema::{PySchema, schema_json, schema_of_json};
+use super::tree::PyTree;
+use crate::data::{Dataset, Schema};
 
 /// A table: typed columns, a target, repetitions and weights.
 ///
@@ -40,24 +36,25 @@ use crate::tree::Rows;
 /// drop : sequence of str, default=()
 ///     Columns to leave out. They, and all that `like` does not know, may hold anything: they are not converted.
 /// like : Dataset, Schema, Tree or None, default=None
-///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with it.
+///     Map columns by name, and levels as they are written, onto this schema. `nominal` and `ordinal` must agree with
+///     it.
 /// max_missing : float or None, default=None
-///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With `like`
-///     the columns are those that it has.
+///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With
+///     `like` the columns are those that it has.
 ///
 /// Notes
 /// -----
 /// Kinds follow from dtypes: floats, integers, dates and times are continuous; strings, categoricals and booleans
-/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit floats.
-/// Null and NaN are missing; infinities are ordinary values.
+/// nominal; enums ordinal. Integers, instants, durations and times of day are exact; decimals are read as 64-bit
+/// floats. Null and NaN are missing; infinities are ordinary values.
 ///
-/// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and the
-/// like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
+/// A column of strings that are numbers but for ``NA``, ``N/A``, ``NaN``, ``null``, ``None``, ``?``, an empty cell and
+/// the like is a column of numbers, and these are missing; ``print(data)`` says so. Under `nominal` they are levels.
 ///
 /// With `like`, booleans match ``True`` and ``False``, ``true`` and ``false``, 1 and 0, as values and as text. A
-/// ``UserWarning`` names a column with a level that is not in `like`, the level and the number of rows. Another says that
-/// a target of more than 20 different whole numbers was taken for classes, if `task` does not.
-/// Complexity: O(cells), plus sorting the distinct levels.
+/// ``UserWarning`` names a column with a level that is not in `like`, the level and the number of rows. Another says
+/// that a target of more than 20 different whole numbers was taken for classes, if `task` does not. Complexity:
+/// O(cells), plus sorting the distinct levels.
 ///
 /// Raises
 /// ------
@@ -69,10 +66,6 @@ use crate::tree::Rows;
 ///     `table` is no table with column names.
 #[pyclass(frozen, module = "lattree", name = "Dataset")]
 pub struct PyDataset(pub(super) Dataset);
-
-fn table_module(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
-    py.import("lattree._table")
-}
 
 /// The schema that `like` refers to.
 fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
@@ -117,7 +110,7 @@ impl PyDataset {
         options.set_item("max_missing", max_missing)?;
         options.set_item("drop", or_empty(py, drop))?;
         let encoded = table_module(py)?.getattr("encode")?.call((table, target), Some(&options))?;
-        Self::from_encoded(&encoded, schema)
+        Ok(PyDataset(decode(&encoded, schema)?))
     }
 
     /// Make a dataset of a two-dimensional array.
@@ -155,7 +148,7 @@ impl PyDataset {
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
         let encoded = table_module(py)?.getattr("encode_arrays")?.call((X, y, feature_names), Some(&options))?;
-        Self::from_encoded(&encoded, schema)
+        Ok(PyDataset(decode(&encoded, schema)?))
     }
 
     /// Names, kinds and levels of the columns, and what is to be predicted.
@@ -167,7 +160,7 @@ impl PyDataset {
     /// What is to be predicted: a polars Series in the values and dtype it came with, or None.
     #[getter]
     fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let target = self.encode_target(py)?;
+        let target = encode_target(py, &self.0)?;
         target.map(|target| table_module(py)?.getattr("decode_target")?.call1((target,))).transpose()
     }
 
@@ -294,7 +287,7 @@ impl PyDataset {
 
     /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let encoded = self.to_encoded(py)?;
+        let encoded = encode(py, &self.0)?;
         let part = |name: &str| encoded.getattr(name);
         table_module(py)?.getattr("decode")?.call1((
             part("columns")?,
@@ -310,14 +303,14 @@ impl PyDataset {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let restore = py.import("lattree._core")?.getattr("_dataset_from_parts")?;
-        Ok((restore, (self.to_encoded(py)?, schema_json(self.0.schema())).into_pyobject(py)?))
+        Ok((restore, (encode(py, &self.0)?, schema_json(self.0.schema())).into_pyobject(py)?))
     }
 }
 
 /// For pickle.
 #[pyfunction]
 pub(super) fn _dataset_from_parts(encoded: &Bound<'_, PyAny>, schema: &str) -> PyResult<PyDataset> {
-    PyDataset::from_encoded(encoded, Some(schema_of_json(schema)?))
+    Ok(PyDataset(decode(encoded, Some(schema_of_json(schema)?))?))
 }
 
 fn or_empty<'py>(py: Python<'py>, value: Option<&Bound<'py, PyAny>>) -> Bound<'py, PyAny> {
@@ -343,143 +336,7 @@ fn options<'py>(
     Ok(options)
 }
 
-/// `_table.Column`.
-#[derive(FromPyObject)]
-struct EncodedColumn<'py> {
-    name: String,
-    kind: String,
-    dtype: String,
-    values: Bound<'py, PyAny>,
-    missing: Option<PyReadonlyArray1<'py, bool>>,
-    levels: Vec<String>,
-    unseen: Vec<String>,
-}
-
-/// `_table.Target`.
-#[derive(FromPyObject)]
-struct EncodedTarget<'py> {
-    name: String,
-    kind: String,
-    dtype: String,
-    values: Bound<'py, PyAny>,
-    labels: Bound<'py, PyAny>,
-}
-
-#[derive(FromPyObject)]
-enum EncodedColumns<'py> {
-    Each(Vec<EncodedColumn<'py>>),
-    Cells(EncodedCells<'py>),
-}
-
-/// `_table.Encoded`.
-#[derive(FromPyObject)]
-struct Encoded<'py> {
-    columns: EncodedColumns<'py>,
-    n_rows: usize,
-    target: Option<EncodedTarget<'py>>,
-    counts: Option<PyReadonlyArray1<'py, u64>>,
-    weight: Option<PyReadonlyArray1<'py, f64>>,
-}
-
-impl EncodedColumn<'_> {
-    /// The cells, and what they are if that is asked for.
-    fn decode(self, with_feature: bool) -> PyResult<(Option<Feature>, Column)> {
-        let column = match self.kind.as_str() {
-            "ordinal" | "nominal" => Column::Levels { codes: copied(&self.values)?, unseen: self.unseen },
-            "float" => Column::Floats(copied(&self.values)?),
-            _ => Column::Integers {
-                values: copied(&self.values)?,
-                missing: self.missing.map(|missing| missing.as_array().to_vec()),
-            },
-        };
-        if !with_feature {
-            return Ok((None, column));
-        }
-        let unknown = || PyTypeError::new_err(format!("unknown kind {:?} of column {}", self.kind, quoted(&self.name)));
-        let kind = kind_of(&self.kind, self.levels).ok_or_else(unknown)?;
-        Ok((Some(Feature { name: self.name, kind, dtype: self.dtype }), column))
-    }
-}
-
-fn copied<T: numpy::Element + Copy>(values: &Bound<'_, PyAny>) -> PyResult<Vec<T>> {
-    let array: PyReadonlyArray1<'_, T> = values.extract()?;
-    Ok(array.as_array().to_vec())
-}
-
 impl PyDataset {
-    /// Copies what `_table` encoded. With a schema, the columns are already in its terms.
-    pub(super) fn from_encoded(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Self> {
-        let encoded: Encoded<'_> = encoded.extract()?;
-        let (features, columns) = match encoded.columns {
-            EncodedColumns::Cells(cells) => cells.decode()?,
-            EncodedColumns::Each(columns) => {
-                // Kinds and levels are the schema's, if there is one.
-                let decoded: PyResult<Vec<_>> = columns.into_iter().map(|c| c.decode(schema.is_none())).collect();
-                let (features, columns): (Vec<_>, Vec<_>) = decoded?.into_iter().unzip();
-                (features.into_iter().flatten().collect(), columns)
-            }
-        };
-        let (target_schema, target) = match encoded.target {
-            None => (None, Target::None),
-            Some(target) => {
-                let values = match target.kind.as_str() {
-                    "classes" => Target::Classes(copied(&target.values)?.into()),
-                    _ => Target::Numbers(copied(&target.values)?.into()),
-                };
-                (Some(target_schema(target.name, &target.kind, target.dtype, &target.labels)?), values)
-            }
-        };
-        let schema = match schema {
-            Some(schema) => schema,
-            None => Arc::new(Schema { features, target: target_schema }.checked()?),
-        };
-        let counts = encoded.counts.map(|counts| counts.as_array().to_vec());
-        let weights = encoded.weight.map(|weight| weight.as_array().to_vec());
-        Ok(PyDataset(Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?))
-    }
-
-    /// `_table.Encoded` again.
-    fn to_encoded<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (module, data) = (table_module(py)?, &self.0);
-        let columns = PyList::empty(py);
-        for (feature, column) in data.schema().features.iter().zip(data.columns()) {
-            let none = || py.None().into_bound(py);
-            let (values, missing) = match &**column {
-                Column::Floats(values) => (values.clone().into_pyarray(py).into_any(), none()),
-                Column::Levels { codes, .. } => (codes.clone().into_pyarray(py).into_any(), none()),
-                Column::Integers { values, missing } => (
-                    values.clone().into_pyarray(py).into_any(),
-                    missing.as_ref().map_or_else(none, |missing| missing.clone().into_pyarray(py).into_any()),
-                ),
-            };
-            let (kind, unseen) = match (&feature.kind, &**column) {
-                (Kind::Continuous(_), Column::Floats(_)) => ("float", vec![]),
-                (Kind::Continuous(number), _) => (number_name(*number), vec![]),
-                (kind, Column::Levels { unseen, .. }) => (kind.name(), unseen.clone()),
-                (kind, _) => (kind.name(), vec![]),
-            };
-            let column = (&feature.name, kind, &feature.dtype, values, missing, feature.kind.levels().to_vec(), unseen);
-            columns.append(module.getattr("Column")?.call1(column)?)?;
-        }
-        let target = self.encode_target(py)?;
-        let counts = data.counts().map(|counts| counts.to_vec().into_pyarray(py));
-        let weight = data.weights().map(|weight| weight.to_vec().into_pyarray(py));
-        module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight))
-    }
-
-    /// `_table.Target` again, if there is one.
-    fn encode_target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let Some(schema) = &self.0.schema().target else { return Ok(None) };
-        let (kind, values) = match self.0.target() {
-            Target::Classes(codes) => ("classes", codes.to_vec().into_pyarray(py).into_any()),
-            Target::Numbers(numbers) => ("numbers", numbers.to_vec().into_pyarray(py).into_any()),
-            Target::None => return Ok(None),
-        };
-        let labels = labels_to_list(py, self.0.schema().labels())?;
-        let target = (&schema.name, kind, &schema.dtype, values, labels);
-        Ok(Some(table_module(py)?.getattr("Target")?.call1(target)?))
-    }
-
     /// A table to search, given as the argument of this name.
     pub(super) fn to_search<'a>(data: &'a Bound<'_, PyAny>, name: &str) -> PyResult<&'a Dataset> {
         let Ok(data) = data.cast::<PyDataset>() else {
@@ -489,75 +346,5 @@ impl PyDataset {
             )));
         };
         Ok(&data.get().0)
-    }
-
-    /// A table to predict on: a dataset as it is, anything else read by the names that the tree uses.
-    pub(super) fn to_predict<'py>(table: &Bound<'py, PyAny>, tree: &crate::tree::Tree) -> PyResult<PredictOn<'py>> {
-        if let Ok(data) = table.cast::<PyDataset>() {
-            return Ok(PredictOn::Given(data.clone()));
-        }
-        let (py, schema) = (table.py(), tree.schema());
-        let used: Vec<&Feature> = tree.features().iter().map(|&f| &schema.features[f as usize]).collect();
-        let is_number = |f: &Feature| {
-            matches!(f.kind, Kind::Continuous(Number::Float | Number::Integer))
-                && f.dtype != "Time" // trees of version 0.1 have these in seconds
-                && !f.dtype.starts_with("Duration")
-        };
-        if table.cast::<PyUntypedArray>().is_ok() && used.iter().all(|f| is_number(f)) {
-            let read = table_module(py)?.getattr("exact_floats")?.call1((table, schema.features.len()))?;
-            if let Some(dtype) = read.extract()? {
-                return Ok(PredictOn::Numbers(table.clone(), dtype));
-            }
-        }
-        let names: Vec<String> = used.iter().map(|feature| feature.name.clone()).collect();
-        let encode = table_module(py)?.getattr("encode_for_prediction")?;
-        let encoded = encode.call1((table, PySchema(schema.clone()), names, unseen_name(tree.policies().unseen)))?;
-        let used = Arc::new(Schema { features: used.into_iter().cloned().collect(), target: schema.target.clone() });
-        Ok(PredictOn::Made(Self::from_encoded(&encoded, Some(used))?))
-    }
-}
-
-/// What to predict on: a dataset, given or made, or an array with the dtype of its numbers, read where it is.
-pub(super) enum PredictOn<'py> {
-    Given(Bound<'py, PyDataset>),
-    Made(PyDataset),
-    Numbers(Bound<'py, PyAny>, String),
-}
-
-impl PredictOn<'_> {
-    /// Rows of an array that are predicted for before other threads of Python have their turn.
-    const TURN: usize = 1 << 18;
-
-    pub(super) fn n_rows(&self) -> PyResult<usize> {
-        match self {
-            PredictOn::Given(data) => Ok(data.get().0.n_rows()),
-            PredictOn::Made(data) => Ok(data.0.n_rows()),
-            PredictOn::Numbers(array, _) => array.len(),
-        }
-    }
-
-    /// One value or more for each row. An array could change under a free interpreter, so it is kept busy meanwhile.
-    pub(super) fn predict<T: Send>(
-        &self,
-        py: Python<'_>,
-        work: impl Fn(&dyn Rows, Range<usize>) -> crate::Result<Vec<T>> + Sync,
-    ) -> PyResult<Vec<T>> {
-        let with = |data: &Dataset| Ok(py.detach(|| by_rows(0..data.n_rows(), |rows| work(data, rows)))?);
-        match self {
-            PredictOn::Given(data) => with(&data.get().0),
-            PredictOn::Made(data) => with(&data.0),
-            PredictOn::Numbers(array, dtype) => with_rows(array, dtype, |all| {
-                let mut joined = Vec::new();
-                for start in (0..all.n_rows()).step_by(Self::TURN) {
-                    if start > 0 {
-                        py.detach(|| ());
-                        py.check_signals()?;
-                    }
-                    let part = by_rows(start..all.n_rows().min(start + Self::TURN), |rows| work(all, rows))?;
-                    if start == 0 { joined = part } else { joined.extend(part) }
-                }
-                Ok(joined)
-            }),
-        }
     }
 }

@@ -1,4 +1,4 @@
-//! The one place that knows Python exceptions: with it `?` works in every method.
+//! Python exceptions: the conversion from [`Error`], so that `?` works in every method.
 
 use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ result : OptimalResult, GreedyResult, SubsetResult, DistinctCounts, or what the 
     listed, how many there were; of experiments, the folds that were done. None if there was nothing yet.
 ";
 
-/// Makes the exceptions. Each is also the built-in one that a caller would guess.
+/// Adds the exceptions to the module. Each also derives from the built-in exception that a caller would expect.
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let base = add_class(module, "LattreeError", "Any error of lattree.", &[py.get_type::<PyException>()])?;
@@ -34,7 +34,7 @@ pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
         (&TREE, "TreeError", "This is no tree, or one of a format that this version does not know."),
     ] {
         let class = add_class(module, name, doc, &[base.clone(), py.get_type::<PyValueError>()])?;
-        // A second import of the module in one process keeps the first class.
+        // If the module is imported a second time in one process, the first class is kept.
         let _ = cell.set(py, class.unbind());
     }
     let class = add_class(module, "Interrupted", INTERRUPTED_DOC, &[py.get_type::<PyKeyboardInterrupt>()])?;
@@ -67,7 +67,7 @@ pub(super) fn interrupted<'py>(py: Python<'py>, error: PyErr, result: Bound<'py,
     };
     let new = PyErr::from_type(class.bind(py).clone(), "what the search had found is in `.result` of this exception");
     new.set_traceback(py, error.traceback(py));
-    // Python's own has nothing to add; one that a callback has raised may.
+    // A KeyboardInterrupt that a callback has raised may carry a message.
     if error.value(py).getattr("args").and_then(|args| args.is_truthy()).unwrap_or(false) {
         new.set_cause(py, Some(error.clone_ref(py)));
     }

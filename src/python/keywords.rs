@@ -8,8 +8,7 @@ use pyo3::exceptions::{PyDeprecationWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 
-use super::argument::{Flag, Real, Whole, wrong_type};
-use super::binarizer::choice;
+use super::argument::{Flag, Real, Whole, choice, wrong_type};
 use super::error::any_of;
 
 /// The keywords of a call that are not read yet. Each is taken once, so that what is left is unknown.

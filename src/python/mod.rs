@@ -7,28 +7,33 @@ mod argument;
 mod binarizer;
 mod cells;
 mod data;
+mod distinct_trees;
+mod encoded;
 mod error;
 mod greedy;
-mod grower;
+mod greedy_base;
 mod keywords;
 mod names;
 mod node;
 mod offered;
+mod pickle;
+mod predict_on;
 mod progress;
 mod result;
 mod rule;
 mod run;
 mod schema;
 mod search;
-mod stream;
 mod subset_result;
 mod subset_search;
 mod subsets;
 mod tree;
+mod tree_methods;
+mod tree_queue;
 
 use pyo3::prelude::*;
 
-/// Of this module only: a program in Rust chooses its own.
+/// The allocator of the module. A Rust program that uses the crate chooses its own.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -49,15 +54,15 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<result::PyProgress>()?;
     module.add_class::<result::PyOptimalResult>()?;
     module.add_class::<search::PyOptimalTreeSearch>()?;
-    module.add_class::<grower::PyGrower>()?;
+    module.add_class::<greedy_base::PyGreedyBase>()?;
     module.add_class::<greedy::PyGreedyResult>()?;
     module.add_class::<greedy::PyGreedyTreeSearch>()?;
     module.add_class::<subset_result::PySubsetProgress>()?;
     module.add_class::<subset_result::PyDistinctCounts>()?;
     module.add_class::<subset_result::PyRemoval>()?;
     module.add_class::<subset_result::PySubsetResult>()?;
-    module.add_class::<stream::PyDistinctTree>()?;
-    module.add_class::<stream::PyDistinctTrees>()?;
+    module.add_class::<distinct_trees::PyDistinctTree>()?;
+    module.add_class::<distinct_trees::PyDistinctTrees>()?;
     module.add_class::<subset_search::PySubsetSearch>()?;
     module.add_class::<subsets::PyDistinctTreeSearch>()?;
     module.add_class::<subsets::PyAcceptableSubsetSearch>()?;
@@ -80,7 +85,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(subset_result::_subset_progress_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(subset_result::_removal_from_parts, module)?)?;
     module.add_function(wrap_pyfunction!(subset_result::_subset_result_from_parts, module)?)?;
-    module.add_function(wrap_pyfunction!(stream::_distinct_tree_from_json, module)?)?;
-    // PyO3 lists helpers for pickle there too; what is public stands in `lattree/__init__.py`.
+    module.add_function(wrap_pyfunction!(distinct_trees::_distinct_tree_from_json, module)?)?;
+    // PyO3 would list the helpers for pickle there, too; `lattree/__init__.py` says what is public.
     module.delattr("__all__")
 }

@@ -6,15 +6,15 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::rule::{PyCondition, from_json, limit_value, masses, prediction, to_json};
+use super::pickle::{from_json, reduced, to_json};
+use super::rule::{PyCondition, limit_value, masses, prediction};
 use super::schema::labels_to_list;
-use super::subset_result::reduced;
 use super::tree::PyTree;
 use crate::data::Task;
 use crate::error::Error;
-use crate::tree::{Leaf, Limit, Node, Place, Question, Split, Tree};
+use crate::tree::{Leaf, Limit, Node, NodeSummary, Question, Split, Tree};
 
-/// What a node asks of a row; ``str`` gives it in words, as the condition of the first branch. Pickles.
+/// The test of a node; ``str`` gives it in words, as the condition of the first branch. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -23,9 +23,9 @@ use crate::tree::{Leaf, Limit, Node, Place, Question, Split, Tree};
 /// feature : int
 ///     Its position in ``schema.features``.
 /// kind : {"at_most", "is", "in", "each_level", "each_of", "missing"}
-///     Rows whose value is at most the threshold, the one level, or one of the levels, and with "missing" those without a
-///     value, go to the first child, others to the second. "each_level": a child per level; "each_of": a child per level
-///     listed, then one for rows without a value if there is one, then one for all other levels.
+///     Rows whose value is at most the threshold, the one level, or one of the levels, and with "missing" those without
+///     a value, go to the first child, others to the second. "each_level": a child per level; "each_of": a child per
+///     level listed, then one for rows without a value if there is one, then one for all other levels.
 /// threshold : float, int, numpy.datetime64, numpy.timedelta64 (times of day: since midnight), str or None
 ///     For "at_most": a number, a date or time without a zone, or a level of an ordinal column.
 /// levels : list of str
@@ -105,8 +105,8 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 /// test : NodeTest or None
 ///     What is asked here; None for a leaf.
 /// prediction : label or float
-///     What the tree predicts here; of a node with children, what it would predict if it were a leaf: the class of greatest
-///     mass or, with costs of errors, of least expected cost, ties to the first, or the mean.
+///     What the tree predicts here; of a node with children, what it would predict if it were a leaf: the class of
+///     greatest mass or, with costs of errors, of least expected cost, ties to the first, or the mean.
 /// n_rows : int or None
 ///     How many training rows came here, whole or in part, whatever they weigh and however often they count; those of
 ///     weight or count 0 are left out. None for trees of files that do not tell.
@@ -144,8 +144,8 @@ impl PyNode {
         &self.tree.get().0
     }
 
-    fn place(&self) -> &Place {
-        &self.inner().places()[self.index as usize]
+    fn summary(&self) -> &NodeSummary {
+        &self.inner().summaries()[self.index as usize]
     }
 
     fn split(&self) -> Option<&Split> {
@@ -168,7 +168,7 @@ impl PyNode {
     }
     #[getter]
     fn depth(&self) -> u32 {
-        self.place().depth
+        self.summary().depth
     }
     #[getter]
     fn is_leaf(&self) -> bool {
@@ -176,7 +176,7 @@ impl PyNode {
     }
     #[getter]
     fn parent(&self, py: Python<'_>) -> Option<Self> {
-        self.place().parent.map(|(parent, _)| self.at(py, parent))
+        self.summary().parent.map(|(parent, _)| self.at(py, parent))
     }
     #[getter]
     fn children(&self, py: Python<'_>) -> Vec<Self> {
@@ -193,7 +193,7 @@ impl PyNode {
     }
     #[getter]
     fn prediction<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        prediction(py, &self.place().leaf, self.inner().schema().labels())
+        prediction(py, &self.summary().leaf, self.inner().schema().labels())
     }
     #[getter]
     fn n_rows(&self) -> Option<u64> {
@@ -201,19 +201,19 @@ impl PyNode {
     }
     #[getter]
     fn mass(&self) -> f64 {
-        self.place().leaf.mass()
+        self.summary().leaf.mass()
     }
     #[getter]
     fn masses(&self) -> Vec<f64> {
-        masses(&self.place().leaf)
+        masses(&self.summary().leaf)
     }
     #[getter]
     fn share(&self) -> f64 {
-        share(self.inner().places(), self.place())
+        share(self.inner().summaries(), self.summary())
     }
     #[getter]
     fn errors(&self) -> f64 {
-        self.place().leaf.errors()
+        self.summary().leaf.errors()
     }
     fn __repr__(&self) -> String {
         format!("<Node {}: {}>", self.index, self.inner().words_at(self.index))
@@ -237,16 +237,16 @@ pub(super) fn _node_of(tree: &Bound<'_, PyTree>, index: u32) -> PyResult<PyNode>
     Ok(PyNode::of(tree, index))
 }
 
-fn share(places: &[Place], place: &Place) -> f64 {
-    match places[0].leaf.mass() {
+fn share(summaries: &[NodeSummary], summary: &NodeSummary) -> f64 {
+    match summaries[0].leaf.mass() {
         0.0 => 0.0,
-        all => place.leaf.mass() / all,
+        all => summary.leaf.mass() / all,
     }
 }
 
 /// All nodes as a polars frame, put together by `lattree._nodes`.
 pub(super) fn frame<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, PyAny>> {
-    let (places, nodes) = (tree.places(), tree.nodes());
+    let (summaries, nodes) = (tree.summaries(), tree.nodes());
     let questions: Vec<Option<Question>> = nodes
         .iter()
         .map(|node| match node {
@@ -255,16 +255,18 @@ pub(super) fn frame<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, Py
         })
         .collect();
     let asked = || questions.iter().map(Option::as_ref);
-    let leaves = || places.iter().map(|place| &place.leaf);
+    let leaves = || summaries.iter().map(|summary| &summary.leaf);
     let missing = nodes.iter().zip(asked()).map(|(node, question)| match node {
         Node::Split(split) => question?.missing.map(|branch| split.children[branch as usize]),
         Node::Leaf(_) => None,
     });
     let columns = PyDict::new(py);
     columns.set_item("index", (0..nodes.len() as u32).collect::<Vec<_>>())?;
-    columns
-        .set_item("parent", places.iter().map(|place| place.parent.map(|(parent, _)| parent)).collect::<Vec<_>>())?;
-    columns.set_item("depth", places.iter().map(|place| place.depth).collect::<Vec<_>>())?;
+    columns.set_item(
+        "parent",
+        summaries.iter().map(|summary| summary.parent.map(|(parent, _)| parent)).collect::<Vec<_>>(),
+    )?;
+    columns.set_item("depth", summaries.iter().map(|summary| summary.depth).collect::<Vec<_>>())?;
     let words = (0..nodes.len()).map(|index| tree.condition_at(index as u32).map(|condition| condition.to_string()));
     columns.set_item("condition", words.collect::<Vec<_>>())?;
     columns.set_item("test", asked().map(|q| q.map(ToString::to_string)).collect::<Vec<_>>())?;
@@ -278,7 +280,7 @@ pub(super) fn frame<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, Py
     let rows = (0..nodes.len()).map(|index| tree.rows().map(|rows| rows[index]));
     columns.set_item("n_rows", rows.collect::<Vec<_>>())?;
     columns.set_item("mass", leaves().map(Leaf::mass).collect::<Vec<_>>())?;
-    columns.set_item("share", places.iter().map(|place| share(places, place)).collect::<Vec<_>>())?;
+    columns.set_item("share", summaries.iter().map(|summary| share(summaries, summary)).collect::<Vec<_>>())?;
     columns.set_item("errors", leaves().map(Leaf::errors).collect::<Vec<_>>())?;
     columns.set_item("masses", leaves().map(masses).collect::<Vec<_>>())?;
     py.import("lattree._nodes")?.getattr("frame_of")?.call1((columns,))
@@ -301,11 +303,11 @@ fn levels(question: &Question) -> Option<Vec<String>> {
     }
 }
 
-/// What each node predicts, as a series in the dtype of the target.
+/// The prediction of each node, as a series in the dtype of the target.
 fn predictions<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, PyAny>> {
     let module = py.import("lattree._table")?;
     let target = tree.schema().target.as_ref().expect("`Tree::new` checked that leaves fit the target");
-    let leaves = tree.places().iter().map(|place| &place.leaf);
+    let leaves = tree.summaries().iter().map(|summary| &summary.leaf);
     match &target.task {
         Task::Classes(labels) => {
             let label = |leaf: &Leaf| match leaf {

@@ -8,9 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
 use super::data::PyDataset;
+use super::pickle::reduced;
 use super::run::interruptible;
 use super::schema::{PySchema, schema_json, schema_of_json};
-use super::subset_result::reduced;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::{Schema, passes};
 use crate::error::Error;
@@ -55,15 +55,15 @@ impl PyOfferedTests {
         let budget = Budget::unlimited();
         let work = || {
             let mut ticker = Ticker::new(&budget);
-            // An interrupt is raised, whatever was listed until then.
+            // An interrupt is raised below, so an incomplete list is never returned.
             let goes_on = |_: &&Test| ticker.tick(500).is_ok();
             self.tests.iter().take_while(goes_on).map(|test| test_words(&schema, test)).collect()
         };
         interruptible(py, &budget, work)
     }
 
-    /// Which tests each row of a table passes: int8 of shape (n_rows, n_tests). Missing values and unseen levels pass no
-    /// test on a value.
+    /// Which tests each row of a table passes: int8 of shape (n_rows, n_tests). Missing values and unseen levels pass
+    /// no test on a value.
     fn passes<'py>(&self, py: Python<'py>, data: &PyDataset) -> PyResult<Bound<'py, PyArray2<i8>>> {
         if data.0.schema().features != self.schema.features {
             let expected = "a table of the same schema: Dataset(table, like=schema)".into();

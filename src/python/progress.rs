@@ -1,18 +1,18 @@
-//! What the argument `progress` of a search asks for: nothing, a callback, or a line that is kept up to date.
+//! The argument `progress` of a search: nothing, a callback, or a line that is kept up to date.
 
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyBool;
 
-/// Who is told how far a search is.
+/// The receiver of progress reports.
 pub(super) struct Reporter {
     call: Option<Py<PyAny>>,
-    /// Whether it is a line of `lattree._progress`, which is to be closed.
+    /// Whether it is a line of `lattree._progress`, which must be closed.
     is_line: bool,
 }
 
 impl Reporter {
-    /// Reads the argument. A line is there from now on.
+    /// Reads the argument. If it asks for a line, that is shown from now on.
     pub(super) fn of(py: Python<'_>, progress: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let (call, is_line) = match progress {
             None => (None, false),
@@ -32,12 +32,12 @@ impl Reporter {
         Ok(Reporter { call, is_line })
     }
 
-    /// What is to be called.
+    /// The function to be called with reports.
     pub(super) fn callback<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyAny>> {
         self.call.as_ref().map(|call| call.bind(py).clone())
     }
 
-    /// Ends the line, with words on the result if there is one.
+    /// Closes the line, with a summary of the result if there is one.
     pub(super) fn close(&self, py: Python<'_>, result: Option<&Bound<'_, PyAny>>) -> PyResult<()> {
         match &self.call {
             Some(line) if self.is_line => line.bind(py).call_method1("close", (result,)).map(drop),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use super::subset_result::reduced;
+use super::pickle::reduced;
 use super::tree::PyTree;
 use crate::data::Schema;
 use crate::optimal::{OfferedTests, Outcome, Progress};

@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::pickle::{from_json, reduced, to_json};
 use super::schema::labels_to_list;
-use super::subset_result::reduced;
-use crate::data::{Labels, Number};
+use crate::data::{Labels, NumericType};
 use crate::error::Error;
 use crate::tree::{Condition, Leaf, Limit, Rule};
 
@@ -74,24 +74,16 @@ pub(super) fn limit_value<'py>(py: Python<'py>, limit: &Limit) -> PyResult<Bound
         Limit::Float(t) => Ok(t.into_pyobject(py)?.into_any()),
         Limit::Level(ref level) => Ok(level.into_pyobject(py)?.into_any()),
         Limit::Integer(t, number) => match number {
-            Number::Float | Number::Integer => Ok(t.into_pyobject(py)?.into_any()),
-            Number::Date => of_numpy("datetime64", t, "D"),
-            Number::DatetimeMs => of_numpy("datetime64", t, "ms"),
-            Number::DatetimeUs => of_numpy("datetime64", t, "us"),
-            Number::DatetimeNs => of_numpy("datetime64", t, "ns"),
-            Number::DurationMs => of_numpy("timedelta64", t, "ms"),
-            Number::DurationUs => of_numpy("timedelta64", t, "us"),
-            Number::DurationNs | Number::Time => of_numpy("timedelta64", t, "ns"),
+            NumericType::Float | NumericType::Integer => Ok(t.into_pyobject(py)?.into_any()),
+            NumericType::Date => of_numpy("datetime64", t, "D"),
+            NumericType::DatetimeMs => of_numpy("datetime64", t, "ms"),
+            NumericType::DatetimeUs => of_numpy("datetime64", t, "us"),
+            NumericType::DatetimeNs => of_numpy("datetime64", t, "ns"),
+            NumericType::DurationMs => of_numpy("timedelta64", t, "ms"),
+            NumericType::DurationUs => of_numpy("timedelta64", t, "us"),
+            NumericType::DurationNs | NumericType::Time => of_numpy("timedelta64", t, "ns"),
         },
     }
-}
-
-pub(super) fn to_json<T: serde::Serialize>(value: &T) -> String {
-    serde_json::to_string(value).expect("names and finite numbers have a JSON form")
-}
-
-pub(super) fn from_json<T: serde::de::DeserializeOwned>(what: &str, text: &str) -> crate::Result<T> {
-    serde_json::from_str(text).map_err(|error| Error::BadTree { problem: format!("its {what}: {error}") })
 }
 
 /// For pickle.
@@ -105,8 +97,8 @@ pub(super) fn _condition_from_json(text: &str) -> PyResult<PyCondition> {
 /// Attributes
 /// ----------
 /// conditions : list of Condition
-///     Conditions on one column are merged. Empty for a tree that is a single leaf. A missing value meets a condition that
-///     says "or missing" or "is missing", and no other.
+///     Conditions on one column are merged. Empty for a tree that is a single leaf. A missing value meets a condition
+///     that says "or missing" or "is missing", and no other.
 /// leaf : int
 ///     The position of the leaf among the tree's nodes.
 /// prediction : label or float
@@ -181,7 +173,7 @@ impl PyRule {
     }
 }
 
-/// What a leaf predicts, in the target's values.
+/// The prediction of a leaf, in the target's values.
 pub(super) fn prediction<'py>(py: Python<'py>, leaf: &Leaf, labels: Option<&Labels>) -> PyResult<Bound<'py, PyAny>> {
     match leaf {
         Leaf::Class { label, .. } => labels_to_list(py, labels)?.get_item(*label as usize),

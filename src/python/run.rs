@@ -11,7 +11,7 @@ use pyo3::PyClass;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 
-use super::binarizer::choice;
+use super::argument::choice;
 use super::error::interrupted;
 use crate::budget::Budget;
 use crate::data::Dataset;

@@ -5,40 +5,40 @@ use std::sync::Arc;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
-use super::subset_result::reduced;
-use crate::data::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
+use super::pickle::reduced;
+use crate::data::{Feature, Kind, Labels, NumericType, Schema, TargetSchema, Task};
 use crate::error::Error;
 use crate::names::quoted;
 
 /// The name of a number kind that Python sees.
-pub(super) fn number_name(number: Number) -> &'static str {
+pub(super) fn number_name(number: NumericType) -> &'static str {
     match number {
-        Number::Float => "float",
-        Number::Integer => "integer",
-        Number::Date => "date",
-        Number::DatetimeMs => "datetime_ms",
-        Number::DatetimeUs => "datetime_us",
-        Number::DatetimeNs => "datetime_ns",
-        Number::Time => "time",
-        Number::DurationMs => "duration_ms",
-        Number::DurationUs => "duration_us",
-        Number::DurationNs => "duration_ns",
+        NumericType::Float => "float",
+        NumericType::Integer => "integer",
+        NumericType::Date => "date",
+        NumericType::DatetimeMs => "datetime_ms",
+        NumericType::DatetimeUs => "datetime_us",
+        NumericType::DatetimeNs => "datetime_ns",
+        NumericType::Time => "time",
+        NumericType::DurationMs => "duration_ms",
+        NumericType::DurationUs => "duration_us",
+        NumericType::DurationNs => "duration_ns",
     }
 }
 
 /// The kind of a column that Python's `_table` names so; `None` for a name that is none.
 pub(super) fn kind_of(name: &str, levels: Vec<String>) -> Option<Kind> {
     Some(match name {
-        "float" => Kind::Continuous(Number::Float),
-        "integer" => Kind::Continuous(Number::Integer),
-        "date" => Kind::Continuous(Number::Date),
-        "datetime_ms" => Kind::Continuous(Number::DatetimeMs),
-        "datetime_us" => Kind::Continuous(Number::DatetimeUs),
-        "datetime_ns" => Kind::Continuous(Number::DatetimeNs),
-        "time" => Kind::Continuous(Number::Time),
-        "duration_ms" => Kind::Continuous(Number::DurationMs),
-        "duration_us" => Kind::Continuous(Number::DurationUs),
-        "duration_ns" => Kind::Continuous(Number::DurationNs),
+        "float" => Kind::Continuous(NumericType::Float),
+        "integer" => Kind::Continuous(NumericType::Integer),
+        "date" => Kind::Continuous(NumericType::Date),
+        "datetime_ms" => Kind::Continuous(NumericType::DatetimeMs),
+        "datetime_us" => Kind::Continuous(NumericType::DatetimeUs),
+        "datetime_ns" => Kind::Continuous(NumericType::DatetimeNs),
+        "time" => Kind::Continuous(NumericType::Time),
+        "duration_ms" => Kind::Continuous(NumericType::DurationMs),
+        "duration_us" => Kind::Continuous(NumericType::DurationUs),
+        "duration_ns" => Kind::Continuous(NumericType::DurationNs),
         "ordinal" => Kind::Ordinal(levels),
         "nominal" => Kind::Nominal(levels),
         _ => return None,
@@ -211,7 +211,7 @@ pub(super) fn target_schema(
 }
 
 fn labels_from_list(labels: &Bound<'_, PyAny>) -> PyResult<Labels> {
-    // Booleans first: Python's are integers; integers before floats, which would take them.
+    // Booleans come first, since in Python they are integers, and integers before floats, which would accept them.
     if let Ok(v) = labels.extract::<Vec<Bound<'_, pyo3::types::PyBool>>>() {
         return Ok(Labels::Booleans(v.iter().map(|b| b.is_true()).collect()));
     }

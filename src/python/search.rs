@@ -4,8 +4,8 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::argument::{Names, Real};
-use super::binarizer::{PyBinarizer, name_of};
+use super::argument::{Names, Real, name_of};
+use super::binarizer::PyBinarizer;
 use super::data::PyDataset;
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::progress::Reporter;

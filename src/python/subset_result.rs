@@ -1,27 +1,16 @@
-//! What searches over subsets of the features come to: `SubsetResult`, `Removal`, `DistinctCounts`, `SubsetProgress`.
+//! The results of searches over subsets of the features: `SubsetResult`, `Removal`, `DistinctCounts`, `SubsetProgress`.
 
 use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
+use super::pickle::{Reduced, reduced};
 use super::result::gap_of;
 use super::tree::PyTree;
 use crate::names::{Of, listed};
 use crate::subsets::{Counts, Outcome, Progress, Stats};
 use crate::tree::Tree;
-
-/// What `__reduce__` returns.
-type Reduced<'py> = (Bound<'py, PyAny>, Bound<'py, PyTuple>);
-
-/// A function of this module and what it makes an object of again.
-pub(super) fn reduced<'py>(
-    py: Python<'py>,
-    function: &str,
-    parts: impl IntoPyObject<'py, Target = PyTuple, Output = Bound<'py, PyTuple>, Error = PyErr>,
-) -> PyResult<Reduced<'py>> {
-    Ok((py.import("lattree._core")?.getattr(function)?, parts.into_pyobject(py)?))
-}
 
 /// A running search over subsets, as a progress callback sees it. Pickles.
 ///
@@ -34,7 +23,8 @@ pub(super) fn reduced<'py>(
 /// distinct : int
 ///     Trees listed; 0 where none are.
 /// covered : float
-///     The part of all subsets that is done with, from 0 to 1. The search is not even: time left does not follow from it.
+///     The part of all subsets that is done with, from 0 to 1. The search is not even: time left does not follow from
+///     it.
 /// error : float or None
 ///     The least estimated error so far, with the penalty of features; None before there is one, and where none is
 ///     estimated.
@@ -198,7 +188,7 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
     PyRemoval { feature, error }
 }
 
-/// What a search for a subset of the features found. Pickles.
+/// The result of a search for a subset of the features. Pickles.
 ///
 /// Attributes
 /// ----------
@@ -207,8 +197,8 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// tree : Tree
 ///     The tree that grows over them.
 /// error : float
-///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors cost
-///     per case.
+///     Its estimated error as a fraction of all cases, without the penalty of features; with costs, what its errors
+///     cost per case.
 /// objective : float
 ///     What is minimised: the error, and the penalty of each feature that the tree uses.
 /// lower_bound : float
@@ -216,8 +206,9 @@ pub(super) fn _removal_from_parts(feature: String, error: f64) -> PyRemoval {
 /// gap : float
 ///     ``(objective - lower_bound) / objective``: 0 if it is the least, 1 if nothing is proved.
 /// status : str
-///     "optimal": no subset is better; "acceptable": none is better by more than `delta`; "complete": backward elimination
-///     ended, which proves nothing; or what stopped the search: "time_limit", "memory_limit", "interrupted".
+///     "optimal": no subset is better; "acceptable": none is better by more than `delta`; "complete": backward
+///     elimination ended, which proves nothing; or what stopped the search: "time_limit", "memory_limit",
+///     "interrupted".
 /// path : list of Removal
 ///     What backward elimination took away, in that order.
 /// stats : dict of str to int
@@ -273,7 +264,7 @@ impl PySubsetResult {
 }
 
 /// The numbers of a result: error, objective, lower bound, seconds.
-type Numbers = (f64, f64, f64, f64);
+type ResultNumbers = (f64, f64, f64, f64);
 
 #[pymethods]
 impl PySubsetResult {
@@ -303,7 +294,7 @@ impl PySubsetResult {
         )
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<Reduced<'py>> {
-        let numbers: Numbers = (self.error, self.objective, self.lower_bound, self.seconds);
+        let numbers: ResultNumbers = (self.error, self.objective, self.lower_bound, self.seconds);
         let path: Vec<_> = self.path.iter().map(|r| (&r.feature, r.error)).collect();
         let tree = self.tree.get().0.to_json();
         reduced(py, "_subset_result_from_parts", (tree, &self.features, numbers, &self.status, path, &self.stats))
@@ -316,7 +307,7 @@ pub(super) fn _subset_result_from_parts(
     py: Python<'_>,
     tree: &str,
     features: Vec<String>,
-    numbers: Numbers,
+    numbers: ResultNumbers,
     status: String,
     path: Vec<(String, f64)>,
     stats: BTreeMap<String, u64>,

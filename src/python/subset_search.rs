@@ -1,4 +1,4 @@
-//! What the searches over subsets of the features have in common: keywords, names that become positions, runs.
+//! The base class of searches over subsets of the features: keywords, positions of named columns, runs.
 
 use pyo3::PyClass;
 use pyo3::prelude::*;
@@ -6,7 +6,7 @@ use pyo3::types::PyTuple;
 
 use super::argument::Names;
 use super::data::PyDataset;
-use super::grower::PyGrower;
+use super::greedy_base::PyGreedyBase;
 use super::keywords::Keywords;
 use super::progress::Reporter;
 use super::run::{OnInterrupt, Report};
@@ -15,8 +15,8 @@ use crate::budget::Budget;
 use crate::data::Dataset;
 use crate::subsets::{Board, Checked, Outcome, Params};
 
-/// What searches over subsets of the features are made with, beside what the trees are.
-#[pyclass(frozen, subclass, extends = PyGrower, module = "lattree._core", name = "_SubsetSearch")]
+/// The base class of searches over subsets of the features.
+#[pyclass(frozen, subclass, extends = PyGreedyBase, module = "lattree._core", name = "_SubsetSearch")]
 pub struct PySubsetSearch {
     required: Vec<String>,
     candidates: Option<Vec<String>>,
@@ -39,10 +39,10 @@ impl PySubsetSearch {
     pub(super) fn init(keywords: Keywords<'_>, own: &'static [&'static str]) -> PyResult<PyClassInitializer<Self>> {
         let required = keywords.get::<Names>("required")?.map_or_else(Vec::new, Names::list);
         let candidates = keywords.get::<Option<Names>>("candidates")?.flatten().map(Names::list);
-        let grower = PyGrower::new(&keywords, own)?;
+        let base = PyGreedyBase::new(&keywords, own)?;
         keywords.end()?;
-        Params { greedy: grower.params.clone(), ..Params::default() }.checked()?;
-        Ok(PyClassInitializer::from(grower).add_subclass(PySubsetSearch { required, candidates }))
+        Params { greedy: base.params.clone(), ..Params::default() }.checked()?;
+        Ok(PyClassInitializer::from(base).add_subclass(PySubsetSearch { required, candidates }))
     }
 
     /// The parameters for a table: names of its columns and labels have become positions.
@@ -55,7 +55,8 @@ impl PySubsetSearch {
         Ok(Params { greedy, required, candidates }.checked()?)
     }
 
-    /// Runs `work` on a thread of its own, with reports of what it says on its board, and makes a result of its outcome.
+    /// Runs `work` on a thread of its own, with reports of what it says on its board, and makes a result of its
+    /// outcome.
     pub(super) fn run<'py, T: Send, R: PyClass + Into<PyClassInitializer<R>>>(
         slf: &Bound<'py, Self>,
         data: &Dataset,
@@ -78,7 +79,7 @@ impl PySubsetSearch {
         reporter.closed(done.and_then(|done| done.deliver(py, |outcome| make(outcome?))), py)
     }
 
-    /// As [`PySubsetSearch::run`], for a search that has a set to estimate errors on.
+    /// As [`PySubsetSearch::run`], for a search that estimates errors on a second table.
     pub(super) fn select<'py>(
         slf: &Bound<'py, Self>,
         (building, search): (&Bound<'_, PyAny>, Option<&Bound<'_, PyAny>>),

@@ -3,10 +3,10 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-use super::binarizer::name_of;
+use super::argument::name_of;
 use super::data::PyDataset;
+use super::distinct_trees::PyDistinctTrees;
 use super::keywords::Keywords;
-use super::stream::PyDistinctTrees;
 use super::subset_result::{PyDistinctCounts, PySubsetResult};
 use super::subset_search::PySubsetSearch;
 use crate::budget::Budget;
@@ -23,8 +23,8 @@ const ESTIMATORS: [(&str, Estimator); 3] =
 
 /// List all distinct trees that greedy growth leads to over the subsets of the features, each once.
 ///
-/// Many subsets lead to the same tree: a feature that a tree does not use can be taken away for nothing. A tree is listed
-/// if it uses all features that are required.
+/// Many subsets lead to the same tree: a feature that a tree does not use can be taken away for nothing. A tree is
+/// listed if it uses all features that are required.
 ///
 /// Parameters
 /// ----------
@@ -37,12 +37,12 @@ const ESTIMATORS: [(&str, Estimator); 3] =
 ///     not. "frontier": by how many features hang on each, which builds next to no tree twice. "frontier_cases": by the
 ///     cases at the nodes that each splits. "reverse": "frontier" from its end. "fixed": by position, from the last.
 /// ordered : bool, default=True
-///     Whether :meth:`run` gives the trees in an order that does not depend on threads. False: as they come, which may be
-///     faster.
+///     Whether :meth:`run` gives the trees in an order that does not depend on threads. False: as they come, which may
+///     be faster.
 /// memory_limit : int or None, default=None
-///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
-///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
-///     of the process say so (1 GiB where that is not known).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is
+///     slower; when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less
+///     where limits of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -98,8 +98,8 @@ impl PyDistinctTreeSearch {
     /// Raises
     /// ------
     /// DataError
-    ///     `required` or `candidates` name what is no column, the target has no classes, no row is present, or a level is
-    ///     unseen by the schema.
+    ///     `required` or `candidates` name what is no column, the target has no classes, no row is present, or a level
+    ///     is unseen by the schema.
     /// ParameterError
     ///     `class_weight` names a label that is none, or `costs` has not one row and one column per class.
     #[pyo3(signature = (data, *, progress=None))]
@@ -162,13 +162,13 @@ impl PyDistinctTreeSearch {
 /// feature_penalty : float, default=0
 ///     What each feature that the tree uses adds to its error, as such a fraction; finite, >= 0.
 /// error : {"search", "training", "pessimistic"}, default="search"
-///     "search": the error of the predictions for the search set that :meth:`run` is given; with `costs`, what they cost.
-///     "training": that for the cases the tree is grown on. "pessimistic": C4.5's estimate from the training cases of its
-///     leaves, the upper limit of a confidence interval of 25 %.
+///     "search": the error of the predictions for the search set that :meth:`run` is given; with `costs`, what they
+///     cost. "training": that for the cases the tree is grown on. "pessimistic": C4.5's estimate from the training
+///     cases of its leaves, the upper limit of a confidence interval of 25 %.
 /// memory_limit : int or None, default=None
-///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
-///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
-///     of the process say so (1 GiB where that is not known).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is
+///     slower; when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less
+///     where limits of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -221,7 +221,8 @@ impl PyAcceptableSubsetSearch {
     /// building : Dataset
     ///     The cases that trees are grown on, with a target of classes.
     /// search : Dataset or None, default=None
-    ///     The cases that errors are estimated on, for ``error="search"``; of the same schema, as parts of one table are.
+    ///     The cases that errors are estimated on, for ``error="search"``; of the same schema, as parts of one table
+    ///     are.
     /// progress : bool, callable or None, default=None
     ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
@@ -238,8 +239,8 @@ impl PyAcceptableSubsetSearch {
     ///     `required` or `candidates` name what is no column, the target has no classes, no row is present, a level is
     ///     unseen by the schema, or the search set has another schema.
     /// ParameterError
-    ///     There is no search set to estimate errors on, `class_weight` names a label that is none, or `costs` has not one
-    ///     row and one column per class.
+    ///     There is no search set to estimate errors on, `class_weight` names a label that is none, or `costs` has not
+    ///     one row and one column per class.
     #[pyo3(signature = (building, search=None, *, progress=None, on_interrupt="raise"))]
     fn run<'py>(
         slf: &Bound<'py, Self>,
@@ -273,12 +274,12 @@ impl PyAcceptableSubsetSearch {
 /// error : {"search", "training", "pessimistic"}, default="search"
 ///     How errors are estimated: as in :class:`AcceptableSubsetSearch`.
 /// white_box : bool, default=True
-///     Whether a tree is made from the one before, by what both share. False: every tree is grown on its own, which takes
-///     much longer and leads to the same features; for comparison.
+///     Whether a tree is made from the one before, by what both share. False: every tree is grown on its own, which
+///     takes much longer and leads to the same features; for comparison.
 /// memory_limit : int or None, default=None
-///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is slower;
-///     when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less where limits
-///     of the process say so (1 GiB where that is not known).
+///     Bytes for all that the search makes. When they are used up, what no tree needs is forgotten and the search is
+///     slower; when what is needed does not fit it ends, and says so. None: a quarter of the machine's memory, or less
+///     where limits of the process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.
@@ -369,8 +370,8 @@ impl PyBackwardEliminationSearch {
 /// max_features : int or None, default=None
 ///     The most features in a subset; None: no limit.
 /// memory_limit : int or None, default=None
-///     Bytes for all that the search makes. None: a quarter of the machine's memory, or less where limits of the process say
-///     so (1 GiB where that is not known).
+///     Bytes for all that the search makes. None: a quarter of the machine's memory, or less where limits of the
+///     process say so (1 GiB where that is not known).
 ///
 /// The other parameters, and errors, are those of :class:`GreedyTreeSearch`, but for two: there is no `max_leaves`, and
 /// `missing` must not be "drop", because with these the split of a node depends on more than its cases.

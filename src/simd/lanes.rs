@@ -1,13 +1,14 @@
-//! Running sums in lanes, with the greatest and the least so far: of steps whose rank is below a cut, and of the others.
+//! Running sums in lanes, with the greatest and the least so far: of steps whose rank is below a cut, and of the
+//! others.
 
 use std::ops::Add;
 
-/// How many sums run at the same time.
+/// The number of sums that run at the same time.
 pub(crate) const LANES: usize = 32;
 
-/// What a sum in one lane is kept in.
+/// The integer that holds the sum of one lane.
 pub(crate) trait Step: Copy + Ord + Default + Into<i64> {
-    /// What the sums of all lanes add up in.
+    /// The integer that holds the sum over all lanes.
     type Total: Copy + Ord + Default + Add<Output = Self::Total> + From<Self> + Into<i64>;
     /// A sum in a lane is at most this, up or down.
     const MOST: i64;
@@ -16,7 +17,7 @@ pub(crate) trait Step: Copy + Ord + Default + Into<i64> {
     fn of(step: i64) -> Self;
     fn plus(self, other: Self) -> Self;
     fn minus(self, other: Self) -> Self;
-    /// The same, where it is narrow.
+    /// The steps as 16-bit integers, if they are.
     fn narrow(_: &[Self]) -> Option<&[i16]> {
         None
     }
@@ -75,7 +76,7 @@ pub(crate) struct LaneSums<S> {
 }
 
 impl<S: Step> LaneSums<S> {
-    /// Of no line: nothing was looked at, as if of a tie.
+    /// The sums of no line. Greatest and least are as after a tie: no sum was looked at.
     #[inline(always)]
     pub(crate) fn none() -> Self {
         let (zero, tie) = (S::default(), S::TIE);

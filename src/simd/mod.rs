@@ -1,5 +1,5 @@
-//! One source, several instruction sets: hot loops are written once, as plain loops over fixed-size blocks, and compiled
-//! for each set that pays. Which one runs is decided when the program does.
+//! One source, several instruction sets: hot loops are written once, as plain loops over fixed-size blocks, and
+//! compiled for each set that pays. Which one runs is decided when the program does.
 //!
 //! The only `unsafe` of the crate is here: calling code that was compiled for instructions the processor was asked for.
 //! The scalar twin is the same source compiled for the baseline; tests run every kernel under every set there is and
@@ -20,16 +20,17 @@ pub(crate) use lanes::{LANES, LaneSums, Lines, Step};
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
 pub(crate) trait Kernel {
-    /// What it computes.
+    /// The result.
     type Output;
     /// Does the work, with the instructions of `P`.
     fn run<P: Instructions>(self) -> Self::Output;
 }
 
-/// How many columns are counted at a time.
+/// The number of columns that are counted at a time.
 pub(crate) const BLOCK: usize = 16;
 
-/// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is set.
+/// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is
+/// set.
 pub(crate) struct Masked<'a> {
     words: &'a [u32],
     stride: usize,
@@ -50,8 +51,9 @@ impl<'a> Masked<'a> {
     #[inline(always)]
     fn at(&self, word: usize, block: usize) -> (&[u32; BLOCK], u32) {
         debug_assert!(word < self.n_words && (block + 1) * BLOCK <= self.stride);
-        // SAFETY: the loops below stay within `n_words` words and `stride / BLOCK` blocks, and `new` has checked that so
-        // many words and masks are there. Checks here cost a third of the whole search: the loop has six instructions.
+        // SAFETY: the loops below stay within `n_words` words and `stride / BLOCK` blocks, and `new` has checked that
+        // so many words and masks are there. Checks here cost a third of the whole search: the loop has six
+        // instructions.
         unsafe {
             let columns = self.words.as_ptr().add(word * self.stride + block * BLOCK).cast();
             (&*columns, *self.masks.get_unchecked(word * self.step))
@@ -65,7 +67,7 @@ pub(crate) type Tile<L> = [[L; BLOCK]; BLOCK];
 /// 32 words of bits in each of 16 lanes.
 pub(crate) type Square = [[u32; BLOCK]; 32];
 
-/// Words that are counted alike.
+/// A run of words that are counted in the same way.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WordRun {
     /// The first word, and the one after the last.
@@ -73,7 +75,7 @@ pub(crate) struct WordRun {
     pub(crate) end: usize,
     /// Whether to subtract counts.
     pub(crate) negative: bool,
-    /// How often to double all that was counted, once these words are.
+    /// How often to double the counts after these words.
     pub(crate) doublings: u32,
 }
 
@@ -101,7 +103,7 @@ impl MaskedTile<'_> {
     }
 }
 
-/// What compilers do not find by themselves.
+/// Operations that compilers do not vectorise well by themselves.
 pub(crate) trait Instructions {
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
@@ -169,7 +171,7 @@ pub(crate) trait Instructions {
     }
 }
 
-/// Counts of bits as every processor can do them.
+/// The operations for any processor.
 pub(crate) struct Portable;
 
 impl Instructions for Portable {
@@ -210,7 +212,7 @@ impl Instructions for Portable {
 
 /// An instruction set that this processor has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Isa(Set);
+pub(crate) struct Isa(InstructionSet);
 
 impl Default for Isa {
     fn default() -> Self {
@@ -219,8 +221,8 @@ impl Default for Isa {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Set {
-    /// What every processor of the target has.
+enum InstructionSet {
+    /// The instructions that every processor of the target has.
     Baseline,
     /// AVX2 and the bit instructions that came with it.
     #[cfg(target_arch = "x86_64")]
@@ -233,19 +235,19 @@ enum Set {
 impl Isa {
     /// All sets that this processor has, the best last.
     pub(crate) fn all() -> Vec<Isa> {
-        let mut sets = vec![Isa(Set::Baseline)];
+        let mut sets = vec![Isa(InstructionSet::Baseline)];
         #[cfg(target_arch = "x86_64")]
         {
             if is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("popcnt")
             {
-                sets.push(Isa(Set::Avx2));
+                sets.push(Isa(InstructionSet::Avx2));
                 if is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512bw")
                     && is_x86_feature_detected!("avx512vpopcntdq")
                 {
-                    sets.push(Isa(Set::Avx512));
+                    sets.push(Isa(InstructionSet::Avx512));
                 }
             }
         }
@@ -261,14 +263,14 @@ impl Isa {
     #[inline]
     pub(crate) fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Set::Baseline => kernel.run::<Portable>(),
-            // SAFETY: `Isa::all` is the only maker of this value, and makes it only if the processor has the features that
-            // the function was compiled for.
+            InstructionSet::Baseline => kernel.run::<Portable>(),
+            // SAFETY: `Isa::all` is the only maker of this value, and makes it only if the processor has the features
+            // that the function was compiled for.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx2 => unsafe { avx2(kernel) },
+            InstructionSet::Avx2 => unsafe { avx2(kernel) },
             // SAFETY: as above.
             #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => unsafe { avx512(kernel) },
+            InstructionSet::Avx512 => unsafe { avx512(kernel) },
         }
     }
 }
@@ -298,13 +300,13 @@ mod tests {
         n_words: usize,
     }
 
-    type Counts = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<[u16; BLOCK]>, Vec<Vec<u32>>);
+    type Results = (Vec<[u32; BLOCK]>, Vec<Tile<u32>>, Vec<[u16; BLOCK]>, Vec<Vec<u32>>);
 
     impl Kernel for All<'_> {
-        type Output = Counts;
+        type Output = Results;
 
         #[inline(always)]
-        fn run<P: Instructions>(self) -> Counts {
+        fn run<P: Instructions>(self) -> Results {
             let All { words, masks, stride, n_words } = self;
             let flat = masks.as_flattened();
             let masked = Masked::new(words, stride, n_words, flat, BLOCK);

@@ -4,7 +4,7 @@ use std::arch::x86_64::*;
 
 use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, x86_lanes};
 
-/// How many words of byte counts add up as bytes: times 8 bits that stays below 256.
+/// The number of words whose byte counts can be added up in bytes: times 8 bits it stays below 256.
 const MOST: usize = 31;
 
 /// The bits of each byte.
@@ -275,7 +275,7 @@ unsafe fn load(line: &[u32; BLOCK]) -> __m512i {
     unsafe { _mm512_loadu_si512(line.as_ptr().cast()) }
 }
 
-/// And back.
+/// Stores a register as a line of words.
 ///
 /// # Safety
 /// The processor must have AVX-512.

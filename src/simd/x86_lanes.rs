@@ -19,7 +19,7 @@ fn line(halves: Halves) -> [i16; LANES] {
     unsafe { std::mem::transmute::<Halves, [i16; LANES]>(halves) }
 }
 
-/// One side's sums.
+/// The sums of one side of the cut.
 #[derive(Clone, Copy)]
 struct Sums256 {
     sum: Halves,
@@ -85,7 +85,7 @@ pub(crate) unsafe fn avx2<const LEFT: bool, const RIGHT: bool, const TIES: bool>
     }
 }
 
-/// One side's sums.
+/// The sums of one side of the cut.
 #[derive(Clone, Copy)]
 struct Sums512 {
     sum: __m512i,

@@ -1,15 +1,15 @@
 //! The canonical form of a tree: bytes that two trees share exactly when they are equal. Equality and hash both read
 //! them, so they cannot disagree.
 //!
-//! The form has what is asked and what is predicted, and nothing else of training: not how many rows there were, nor what
-//! they weighed. So shares stand for masses, and defaults only where a case can meet them. Shares are the floats that
-//! prediction gives out: whole masses that are multiples of each other have the same ones; weights that are no whole
-//! numbers may round otherwise when they are scaled.
+//! The form has what is asked and what is predicted, and nothing else of training: not how many rows there were, nor
+//! what they weighed. So shares stand for masses, and defaults only where a case can meet them. Shares are the floats
+//! that prediction gives out: whole masses that are multiples of each other have the same ones; weights that are no
+//! whole numbers may round otherwise when they are scaled.
 
 use std::hash::{Hash, Hasher};
 
 use super::{Leaf, MissingPolicy, Node, Split, Test, Threshold, Tree, Unseen};
-use crate::data::{Feature, Kind, Labels, Number, Task};
+use crate::data::{Feature, Kind, Labels, NumericType, Task};
 
 impl PartialEq for Tree {
     fn eq(&self, other: &Self) -> bool {
@@ -28,8 +28,8 @@ impl Hash for Tree {
 }
 
 impl Tree {
-    /// A hash that equal trees share, the same in every run and on every platform, from version 0.2 on. (FNV-1a, 64 bits,
-    /// over the canonical form: not meant to resist an adversary.)
+    /// A hash that equal trees share, the same in every run and on every platform, from version 0.2 on. (FNV-1a, 64
+    /// bits, over the canonical form: not meant to resist an adversary.)
     ///
     /// Complexity: O(nodes + branches + masses + levels of the features used).
     pub fn stable_hash(&self) -> u64 {
@@ -38,7 +38,8 @@ impl Tree {
             .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
     }
 
-    /// Features are numbered by first use and described there, so unused ones and the order of columns leave no trace.
+    /// The canonical form. Features are numbered and described where they are first used, so neither unused features
+    /// nor the order of columns changes it.
     fn canonical(&self) -> Vec<u8> {
         let mut bytes = Bytes(Vec::new());
         bytes.byte(match self.policies.missing {
@@ -57,7 +58,7 @@ impl Tree {
         }
         let mut numbers = vec![None; self.schema.features.len()];
         let mut n_used = 0;
-        for (node, way) in self.nodes.iter().zip(self.ways()) {
+        for (node, or_missing) in self.nodes.iter().zip(self.or_missing_branches()) {
             match node {
                 Node::Leaf(leaf) => bytes.leaf(leaf),
                 Node::Split(split) => {
@@ -67,7 +68,7 @@ impl Tree {
                         n_used
                     });
                     bytes.split(split, number);
-                    bytes.way(way);
+                    bytes.or_missing(or_missing);
                     if self.is_spread(split) {
                         bytes.shares(&split.masses);
                     }
@@ -81,17 +82,18 @@ impl Tree {
             }
         }
         // Preorder says where the nodes end, so that no length is needed before the costs.
-        let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional); // else none is mixed
+        // Without fractions no row ends in several leaves, and costs decide nothing.
+        let costs = self.costs.iter().filter(|_| self.policies.missing == MissingPolicy::Fractional);
         costs.for_each(|costs| bytes.list(costs, |bytes, cost| bytes.float(*cost)));
         bytes.0
     }
 
     /// Whether cases may go down all branches of a split in part.
     fn is_spread(&self, split: &Split) -> bool {
-        self.way_without_value(split).is_none()
+        self.missing_branch(split).is_none()
     }
 
-    /// Whether there are cases that take the heaviest branch.
+    /// Whether some cases take the heaviest branch.
     fn asks_majority(&self, split: &Split) -> bool {
         let has_levels = !self.schema.features[split.test.feature() as usize].kind.levels().is_empty();
         let of_unseen = self.policies.unseen == Unseen::Majority && has_levels;
@@ -99,7 +101,8 @@ impl Tree {
     }
 }
 
-/// Every list carries its length and every choice a tag, so no two trees write the same bytes.
+/// The bytes of a canonical form. Lists are preceded by their length and variants by a tag, so that different trees
+/// never have the same bytes.
 struct Bytes(Vec<u8>);
 
 impl Bytes {
@@ -155,16 +158,16 @@ impl Bytes {
         self.text(&feature.name);
         match &feature.kind {
             Kind::Continuous(number) => self.byte(match number {
-                Number::Float => 0,
-                Number::Integer => 1,
-                Number::Date => 2,
-                Number::DatetimeMs => 3,
-                Number::DatetimeUs => 4,
-                Number::DatetimeNs => 5,
-                Number::Time => 8, // levels have 6 and 7
-                Number::DurationMs => 9,
-                Number::DurationUs => 10,
-                Number::DurationNs => 11,
+                NumericType::Float => 0,
+                NumericType::Integer => 1,
+                NumericType::Date => 2,
+                NumericType::DatetimeMs => 3,
+                NumericType::DatetimeUs => 4,
+                NumericType::DatetimeNs => 5,
+                NumericType::Time => 8, // levels have 6 and 7
+                NumericType::DurationMs => 9,
+                NumericType::DurationUs => 10,
+                NumericType::DurationNs => 11,
             }),
             Kind::Ordinal(levels) => {
                 self.byte(6);
@@ -203,11 +206,11 @@ impl Bytes {
         self.list(&split.children, |b, x| b.int(u64::from(*x)));
     }
 
-    fn way(&mut self, way: Option<usize>) {
-        self.int(way.map_or(0, |branch| branch as u64 + 1));
+    fn or_missing(&mut self, branch: Option<usize>) {
+        self.int(branch.map_or(0, |branch| branch as u64 + 1));
     }
 
-    /// As they are predicted; no list where there is nothing to share by.
+    /// Masses as shares of their sum, as predictions have them; an empty list if all are 0.
     fn shares(&mut self, masses: &[f64]) {
         let total: f64 = masses.iter().sum();
         self.list(if total > 0.0 { masses } else { &[] }, |b, mass| b.float(mass / total));
@@ -234,7 +237,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Policies, sample};
+    use super::super::{Policies, fixtures};
     use super::*;
     use crate::data::dataset::MISSING;
     use crate::data::{Column, Dataset, Schema, Target};
@@ -264,14 +267,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn columns_that_are_not_used_do_not_count(tree in sample::any_tree()) {
+        fn columns_that_are_not_used_do_not_count(tree in fixtures::any_tree()) {
             let other = over_other_columns(&tree);
             prop_assert_eq!(&other, &tree);
             prop_assert_eq!(other.stable_hash(), tree.stable_hash());
         }
 
         #[test]
-        fn equal_trees_have_one_hash_and_predict_the_same(a in sample::any_tree(), b in sample::any_tree()) {
+        fn equal_trees_have_one_hash_and_predict_the_same(a in fixtures::any_tree(), b in fixtures::any_tree()) {
             if a.nodes() == b.nodes() && a.policies() == b.policies() && a.schema() == b.schema() {
                 prop_assert_eq!(&a, &b);
             }
@@ -283,7 +286,7 @@ mod tests {
 
         /// Fault G: rows that are there several times, or weigh more, do not make another tree.
         #[test]
-        fn fault_g_the_scale_of_masses_does_not_count(tree in sample::any_tree(), factor in 2..100u32) {
+        fn fault_g_the_scale_of_masses_does_not_count(tree in fixtures::any_tree(), factor in 2..100u32) {
             let times = |mass: &mut f64| *mass = mass.round() * f64::from(factor);
             let whole = over_masses(&tree, |mass| *mass = mass.round());
             let scaled = over_masses(&tree, times);
@@ -308,13 +311,13 @@ mod tests {
         Tree::new(tree.schema().clone(), tree.policies(), nodes).unwrap()
     }
 
-    /// What is predicted where every value is missing, and where every level is unseen.
+    /// The predictions for a row of missing values, and for one of unseen levels.
     fn predictions(tree: &Tree) -> Vec<Result<Vec<f64>, crate::Error>> {
         let schema = tree.schema();
         [true, false]
             .map(|missing| {
                 let column = |feature: &Feature| match &feature.kind {
-                    Kind::Continuous(Number::Float) => Column::Floats(vec![if missing { f64::NAN } else { 0.5 }]),
+                    Kind::Continuous(NumericType::Float) => Column::Floats(vec![if missing { f64::NAN } else { 0.5 }]),
                     Kind::Continuous(_) => Column::Integers { values: vec![3], missing: missing.then(|| vec![true]) },
                     _ => Column::Levels {
                         codes: vec![if missing { MISSING } else { feature.kind.levels().len() as u32 }],
@@ -331,7 +334,7 @@ mod tests {
 
     #[test]
     fn a_change_of_any_part_is_seen() {
-        let tree = sample::iris();
+        let tree = fixtures::iris();
         let with_nodes = |change: &dyn Fn(&mut Vec<Node>)| {
             let mut nodes = tree.nodes().to_vec();
             change(&mut nodes);
@@ -350,7 +353,7 @@ mod tests {
             with_nodes(&|n| split(n, &|s| s.default = 1 - s.default)),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 0 })),
             with_nodes(&|n| split(n, &|s| s.test = Test::Missing { feature: 1 })),
-            with_nodes(&|n| n[1] = sample::leaf(2)),
+            with_nodes(&|n| n[1] = fixtures::leaf(2)),
             with_schema(&|s| s.features[0].name = "other".into()),
             with_schema(&|s| s.target.as_mut().unwrap().task = Task::Classes(Labels::Integers(vec![1, 2, 3]))),
             Tree::new(
@@ -384,11 +387,11 @@ mod tests {
     #[test]
     fn zeros_have_one_sign() {
         let stump = |t, mass| {
-            let mut nodes = sample::stump(Test::AtMost { feature: 0, threshold: Threshold::Float(t) }, 2);
+            let mut nodes = fixtures::stump(Test::AtMost { feature: 0, threshold: Threshold::Float(t) }, 2);
             if let Node::Split(split) = &mut nodes[0] {
                 split.masses[1] = mass;
             }
-            Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap()
+            Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap()
         };
         assert_eq!(stump(-0.0, -0.0), stump(0.0, 0.0));
         assert_eq!(stump(-0.0, 0.0).stable_hash(), stump(0.0, -0.0).stable_hash());
@@ -397,6 +400,6 @@ mod tests {
     /// Written down once: another number means that hashes kept by users no longer match.
     #[test]
     fn the_hash_never_changes() {
-        assert_eq!(sample::iris().stable_hash(), 15_399_861_441_769_160_591);
+        assert_eq!(fixtures::iris().stable_hash(), 15_399_861_441_769_160_591);
     }
 }

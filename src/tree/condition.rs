@@ -1,29 +1,30 @@
-//! Conditions and questions as objects: what a branch says of a column, and what a node asks of it, with the names of
-//! columns and levels written out, so that they can be read without a schema.
+//! Conditions and questions as objects: what a branch says of a column, and what a node asks about it. Names of columns
+//! and levels are written out, so that both can be read without a schema.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::words::{Fact, Said, branch_words, feature_words};
+use super::fact::{BranchFact, Fact};
+use super::format::{branch_condition, fact_words};
 use super::{Split, Test, Threshold, Tree, test_words};
-use crate::data::{Kind, Number, Schema};
+use crate::data::{Kind, NumericType, Schema};
 
-/// What a condition says of a value.
+/// The comparison that a condition makes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Operator {
-    /// At most the limit.
+    /// The value is at most the limit.
     AtMost,
-    /// Above the limit.
+    /// The value is above the limit.
     Above,
-    /// The one level.
+    /// The value is the one level.
     Is,
-    /// Not the one level.
+    /// The value is not the one level.
     IsNot,
-    /// One of the levels; of no level where no value can meet the condition.
+    /// The value is one of the levels. There are none if no value can meet the condition.
     In,
-    /// None of the levels.
+    /// The value is none of the levels.
     NotIn,
     /// There is no value.
     IsMissing,
@@ -32,7 +33,7 @@ pub enum Operator {
 }
 
 impl Operator {
-    /// As it stands in conditions: `<=`, `>`, `is`, `is not`, `in`, `not in`, `is missing`, `is known`.
+    /// The operator as conditions write it: `<=`, `>`, `is`, `is not`, `in`, `not in`, `is missing`, `is known`.
     pub fn name(self) -> &'static str {
         match self {
             Operator::AtMost => "<=",
@@ -51,10 +52,10 @@ impl Operator {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
-    /// Of a column of floats.
-    Float(#[serde(with = "super::json::float")] f64),
-    /// Of a column of integers, dates or times, in the unit of the column.
-    Integer(i64, Number),
+    /// The limit of a column of floats.
+    Float(#[serde(with = "crate::data::serde_float")] f64),
+    /// The limit of a column of integers, dates or times, in the unit of the column.
+    Integer(i64, NumericType),
     /// A level of an ordinal column.
     Level(String),
 }
@@ -64,22 +65,22 @@ impl Limit {
         match (threshold, &schema.features[feature as usize].kind) {
             (Threshold::Float(t), _) => Limit::Float(t),
             (Threshold::Integer(t), Kind::Continuous(number)) => Limit::Integer(t, *number),
-            (Threshold::Integer(t), _) => Limit::Integer(t, Number::Integer),
+            (Threshold::Integer(t), _) => Limit::Integer(t, NumericType::Integer),
             (Threshold::Level(level), kind) => Limit::Level(kind.levels()[level as usize].clone()),
         }
     }
 }
 
-/// A condition on one column. Prints as it stands in texts.
+/// A condition on one column. It prints as in [`Tree::to_text`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Condition {
     /// The name of the column.
     pub column: String,
-    /// What is said of its value.
+    /// The comparison.
     pub operator: Operator,
-    /// For [`Operator::AtMost`] and [`Operator::Above`].
+    /// The limit, for [`Operator::AtMost`] and [`Operator::Above`].
     pub limit: Option<Limit>,
-    /// For [`Operator::Is`], [`Operator::IsNot`], [`Operator::In`] and [`Operator::NotIn`]: names of levels.
+    /// The names of levels, for [`Operator::Is`], [`Operator::IsNot`], [`Operator::In`] and [`Operator::NotIn`].
     pub levels: Vec<String>,
     /// Whether a case without a value meets it too.
     pub or_missing: bool,
@@ -93,11 +94,11 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    pub(super) fn new(schema: &Schema, feature: u32, said: &Said) -> Self {
-        Self::with_words(schema, feature, said, said.words(schema, feature))
+    pub(super) fn new(schema: &Schema, feature: u32, said: &BranchFact) -> Self {
+        Self::with_words(schema, feature, said, fact_words(schema, feature, said))
     }
 
-    fn with_words(schema: &Schema, feature: u32, Said { fact, or_missing }: &Said, words: String) -> Self {
+    fn with_words(schema: &Schema, feature: u32, BranchFact { fact, or_missing }: &BranchFact, words: String) -> Self {
         let limit = |threshold: &Threshold| Some(Limit::of(schema, feature, *threshold));
         let (operator, limit, levels): (_, _, &[u32]) = match fact {
             Fact::AtMost(threshold) => (Operator::AtMost, limit(threshold), &[]),
@@ -119,7 +120,7 @@ fn level_names(schema: &Schema, feature: u32, codes: &[u32]) -> Vec<String> {
     codes.iter().map(|&code| levels[code as usize].clone()).collect()
 }
 
-/// What a node asks. Prints as the condition of its first branch, or `each level of color`.
+/// The question of a node. It prints as the condition of its first branch, or `each level of color`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Question {
     /// The name of the column.
@@ -128,9 +129,9 @@ pub struct Question {
     pub feature: u32,
     /// The kind of test, as tree files have it: `at_most`, `is`, `in`, `each_level`, `each_of`, `missing`.
     pub kind: String,
-    /// For `at_most`.
+    /// The limit, for `at_most`.
     pub limit: Option<Limit>,
-    /// For `is`, `in` and `each_of`: the levels listed; for `each_level` all levels of the column.
+    /// The levels listed by `is`, `in` and `each_of`; for `each_level` all levels of the column.
     pub levels: Vec<String>,
     /// The branch of a case without a value; `None` where it takes all of them in part.
     pub missing: Option<u32>,
@@ -143,22 +144,8 @@ impl fmt::Display for Question {
     }
 }
 
-impl Test {
-    /// The kind of test, as tree files have it.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Test::AtMost { .. } => "at_most",
-            Test::Is { .. } => "is",
-            Test::In { .. } => "in",
-            Test::EachLevel { .. } => "each_level",
-            Test::EachOf { .. } => "each_of",
-            Test::Missing { .. } => "missing",
-        }
-    }
-}
-
 impl Tree {
-    /// What a split of this tree asks. Complexity: O(levels named).
+    /// The question of a split of this tree. Complexity: O(levels named).
     pub fn question(&self, split: &Split) -> Question {
         let (schema, feature) = (&*self.schema, split.test.feature());
         let kind = &schema.features[feature as usize].kind;
@@ -175,16 +162,16 @@ impl Tree {
             kind: split.test.kind().into(),
             limit,
             levels,
-            missing: self.way_without_value(split).map(|branch| branch as u32),
+            missing: self.missing_branch(split).map(|branch| branch as u32),
             words: test_words(schema, &split.test),
         }
     }
 
-    /// The condition of a branch, as the text has it: "or missing" only where such a case can come, as `ways` says.
-    pub(super) fn condition_of(&self, split: &Split, branch: usize, way: Option<usize>) -> Condition {
-        let (schema, feature) = (&*self.schema, split.test.feature());
-        let words = format!("{} {}", feature_words(schema, feature), branch_words(schema, split, branch, way));
-        Condition::with_words(schema, feature, &Said::of(split, branch, way), words)
+    /// The condition of a branch, as the text has it, with "or missing" if the branch is the one given as `or_missing`.
+    pub(super) fn condition_of(&self, split: &Split, branch: usize, or_missing: Option<usize>) -> Condition {
+        let schema = &self.schema;
+        let words = branch_condition(schema, split, branch, or_missing);
+        Condition::with_words(schema, split.test.feature(), &BranchFact::of(split, branch, or_missing), words)
     }
 }
 
@@ -192,27 +179,27 @@ impl Tree {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{MissingPolicy, Node, Policies, sample};
+    use super::super::{MissingPolicy, Node, Policies, fixtures};
     use super::*;
 
     #[test]
     fn questions_have_the_names_of_the_columns() {
         let question = |test: Test, policies: Policies| {
-            let branches = test.n_branches(sample::schema().features[test.feature() as usize].kind.levels().len());
-            let tree = Tree::new(sample::schema(), policies, sample::stump(test, branches)).unwrap();
+            let branches = test.n_branches(fixtures::schema().features[test.feature() as usize].kind.levels().len());
+            let tree = Tree::new(fixtures::schema(), policies, fixtures::stump(test, branches)).unwrap();
             let Node::Split(split) = &tree.nodes()[0] else { panic!() };
             tree.question(split)
         };
-        let (color, size) = (sample::COLOR, sample::SIZE);
-        let plain = question(sample::below(1, 0.8), sample::DEFAULT);
+        let (color, size) = (fixtures::COLOR, fixtures::SIZE);
+        let plain = question(fixtures::below(1, 0.8), fixtures::DEFAULT);
         assert_eq!((plain.column.as_str(), plain.feature, plain.kind.as_str()), ("petal width", 1, "at_most"));
         assert_eq!((plain.limit.clone(), plain.missing), (Some(Limit::Float(0.8)), Some(0)));
         assert_eq!(plain.to_string(), "petal width <= 0.8");
         let medium = Test::AtMost { feature: size, threshold: Threshold::Level(1) };
-        assert_eq!(question(medium, sample::DEFAULT).limit, Some(Limit::Level("medium".into())));
+        assert_eq!(question(medium, fixtures::DEFAULT).limit, Some(Limit::Level("medium".into())));
         let date = Test::AtMost { feature: 5, threshold: Threshold::Integer(3) };
-        assert_eq!(question(date, sample::DEFAULT).limit, Some(Limit::Integer(3, Number::Date)));
-        let fractional = Policies { missing: MissingPolicy::Fractional, ..sample::DEFAULT };
+        assert_eq!(question(date, fixtures::DEFAULT).limit, Some(Limit::Integer(3, NumericType::Date)));
+        let fractional = Policies { missing: MissingPolicy::Fractional, ..fixtures::DEFAULT };
         let each_of = |missing| Test::EachOf { feature: color, levels: vec![0, 2], missing };
         let own = question(each_of(true), fractional);
         assert_eq!(
@@ -220,14 +207,14 @@ mod tests {
             (vec!["red".into(), "blue".into()], Some(2), "each_of")
         );
         assert_eq!(question(each_of(false), fractional).missing, None);
-        assert_eq!(question(Test::EachLevel { feature: color }, sample::DEFAULT).levels, ["red", "green", "blue"]);
+        assert_eq!(question(Test::EachLevel { feature: color }, fixtures::DEFAULT).levels, ["red", "green", "blue"]);
         assert_eq!(question(Test::Missing { feature: color }, fractional).missing, Some(0));
     }
 
     proptest! {
-        /// What is printed of a condition is what it says, and it comes back from JSON.
+        /// The text of a condition agrees with its fields, and it comes back from JSON.
         #[test]
-        fn conditions_are_what_they_print(tree in sample::any_tree()) {
+        fn conditions_are_what_they_print(tree in fixtures::any_tree()) {
             for condition in tree.rules().into_iter().flat_map(|rule| rule.conditions) {
                 let json = serde_json::to_string(&condition).unwrap();
                 prop_assert_eq!(&serde_json::from_str::<Condition>(&json).unwrap(), &condition);

@@ -1,76 +1,85 @@
-//! Trees: immutable, flat, and silent about how they were grown.
+//! Trees: immutable, with all nodes in one list, and without a trace of how they were grown.
 //!
-//! A [`Tree`] carries the [`Schema`] of the table it was grown on, so that it can read a second table by column and
-//! level name and speak of itself in the words of the first. Nodes stand in preorder: a node, then its first child's
-//! subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical form on
-//! which equality and hash rest.
+//! A [`Tree`] carries the [`Schema`] of the table it was grown on, so that it can read a second table by the names of
+//! columns and levels, and print itself in the names of the first. Nodes stand in preorder: a node, then its first
+//! child's subtree, then the next child's; node 0 is the root. That order, with sorted level sets, is the canonical
+//! form that equality and hash are defined by.
 //!
 //! Where a case without a value takes a branch, the condition says so: `age > 30 or missing`.
 //!
-//! To add a kind of test: a variant in [`Test`], its wording in `words.rs`, its check in `validate.rs`, its bytes in
-//! `canonical.rs`, a line in the format history of `json.rs`.
+//! ```text
+//! validate    checks of new trees                    preorder   the list of nodes that exports walk over
+//! canonical   equality and hash                      summary    the place, mass and prediction of each node
+//! simplify    removes splits without effect          importance how much each feature lowered the impurity
+//! predict/    classes, numbers, leaves of rows       explain    the path of one row in words
+//! fact        what a branch says of a column         condition  the same as an object, with names
+//! format      conditions, leaves, values as text     times      dates and times as text
+//! rules       one rule per leaf                      export/    text, DOT, JSON
+//! packed      long lists of tests in few bytes       fixtures   trees and tables for the tests of this folder
+//! ```
+//!
+//! To add a kind of test: a variant of [`Test`]; what its branches say in `fact.rs`; its text in `format.rs`, its
+//! question in `condition.rs`; its check in `validate.rs`; its bytes in `canonical.rs`; how rows pass it in
+//! `predict/compiled.rs`; a line in the format history of `export/json.rs`.
 
 mod canonical;
 mod condition;
-mod dot;
 mod explain;
-mod json;
-mod nodes;
-mod outline;
+mod export;
+mod fact;
+#[cfg(test)]
+mod fixtures;
+mod format;
+mod importance;
 #[cfg(any(feature = "python", test))]
 pub(crate) mod packed;
 mod predict;
+mod preorder;
 mod rules;
-#[cfg(test)]
-mod sample;
 mod simplify;
-mod source;
-mod steps;
-mod test;
-mod text;
+mod summary;
 mod times;
 mod validate;
-mod walk;
-mod words;
 
 use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::data::{Test, Threshold};
 pub use condition::{Condition, Limit, Operator, Question};
-pub use nodes::{Measure, Place};
+pub use format::{condition, test_words};
+pub use importance::ImpurityMeasure;
+pub use predict::{NumberArray, Rows};
 pub use rules::Rule;
-pub use source::{Numbers, Rows};
-pub use test::{Test, Threshold};
-pub use words::{condition, test_words};
+pub use summary::NodeSummary;
 
 use crate::data::Schema;
 use crate::error::Result;
-use steps::Steps;
+use predict::CompiledTree;
 
-/// What happens to a case that meets a test without having a value for it.
+/// How a missing value passes a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MissingPolicy {
-    /// It takes the node's default branch.
+    /// The case takes the default branch of the node.
     Default,
-    /// It goes down all branches, in proportion to their masses (C4.5).
+    /// The case goes down all branches in part, in proportion to their masses (C4.5).
     Fractional,
 }
 
-/// What happens to a case with a level that the schema does not know.
+/// How a level that the schema does not know passes a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unseen {
-    /// It takes the branch of greatest mass; ties: the first.
+    /// The case takes the branch of greatest mass; ties: the first.
     Majority,
-    /// It is treated as a missing value.
+    /// The level is treated as a missing value.
     Missing,
     /// Prediction fails and names the level.
     Error,
 }
 
-/// The rules of a tree for values that its tests do not speak of.
+/// The rules of a tree for missing values and unseen levels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Policies {
     /// Missing values.
@@ -82,7 +91,7 @@ pub struct Policies {
 /// An internal node.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Split {
-    /// What is asked.
+    /// The test.
     pub test: Test,
     /// One node per branch; branch 0 is taken by cases that pass.
     pub children: Box<[u32]>,
@@ -94,7 +103,7 @@ pub struct Split {
     pub missing: bool,
 }
 
-/// What a leaf predicts.
+/// A leaf: what it predicts, and the training mass behind that.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Leaf {
     /// A class.
@@ -118,42 +127,43 @@ pub enum Leaf {
 /// A node of a tree.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Node {
-    /// Asks and branches.
+    /// An internal node.
     Split(Split),
-    /// Predicts.
+    /// A leaf.
     Leaf(Leaf),
 }
 
 /// A decision tree.
 ///
-/// Two trees are equal when they ask the same questions in the same order and predict the same: the same policies and class
-/// labels (or both predict numbers), the same tests, the same ways of cases without a value and of unseen levels, the same
-/// class and class shares, or number, in each leaf. Features are compared by name and kind. Features that no test uses do
-/// not count: a tree grown on some of the columns equals the same tree grown on all. How many rows and how much mass came
-/// in training does not count, so the same tree from rows taken twice is equal; nor do names of targets and dtypes.
+/// Two trees are equal if they have the same policies and class labels (or both predict numbers), the same tests in the
+/// same order, the same branches for missing values and unseen levels, and the same class and class shares, or number,
+/// in each leaf. Features are compared by name and kind. Features that no test uses are ignored: a tree grown on some
+/// of the columns equals the same tree grown on all. The numbers of training rows and their mass are ignored, so the
+/// same tree from rows taken twice is equal; so are the names of targets, and dtypes.
 #[derive(Debug, Clone)]
 pub struct Tree {
     schema: Arc<Schema>,
     policies: Policies,
-    /// What errors cost, class after class: `costs[i * classes + j]` for a case of class i taken for class j.
+    /// What errors cost: `costs[i * classes + j]` for a case of class i that is taken for one of class j.
     costs: Option<Box<[f64]>>,
     nodes: Vec<Node>,
     /// How many rows came to each node in training, if known.
     rows: Option<Box<[u64]>>,
-    /// What each label would have cost in the training cases of each node, node after node, if cases had costs of their own.
+    /// What each label would have cost in the training cases of each node, node after node, if cases had costs of their
+    /// own.
     label_costs: Option<Box<[f64]>>,
-    /// For predictions; made when first asked for.
-    steps: OnceLock<Arc<Steps>>,
-    /// Made when first asked for.
-    places: OnceLock<Arc<[Place]>>,
+    /// The tree compiled for prediction, at the first one.
+    compiled: OnceLock<Arc<CompiledTree>>,
+    /// A summary of each node, made at the first call for them.
+    summaries: OnceLock<Arc<[NodeSummary]>>,
 }
 
 impl Tree {
-    /// Checks the nodes against each other and against the schema, and takes them in.
+    /// Makes a tree of nodes, which are checked against each other and against the schema.
     ///
-    /// Nodes stand in preorder, so a tree has one form only; `-0.0` becomes `0.0`. The schema itself is taken as
-    /// [`Schema::checked`], apart from float labels, which must be finite. Nothing that passes can make a method of
-    /// the tree panic.
+    /// Nodes must stand in preorder, so that a tree has one form only; `-0.0` becomes `0.0`. The schema must have
+    /// passed [`Schema::checked`]; of it only float labels are checked, which must be finite. No method panics on a
+    /// tree that has passed.
     ///
     /// Errors: [`Error::BadTree`](crate::Error::BadTree), naming the node. Complexity: O(nodes + branches + masses).
     pub fn new(schema: Arc<Schema>, policies: Policies, mut nodes: Vec<Node>) -> Result<Self> {
@@ -166,14 +176,14 @@ impl Tree {
             nodes,
             rows: None,
             label_costs: None,
-            steps: OnceLock::new(),
-            places: OnceLock::new(),
+            compiled: OnceLock::new(),
+            summaries: OnceLock::new(),
         })
     }
 
-    /// The same tree where errors cost `costs[i][j]` for a case of class i taken for class j: a row that ends in several
-    /// leaves gets the class of least expected cost, not the most probable one, and so does a split ([`Place::leaf`]). Leaves
-    /// keep their labels.
+    /// The same tree where it costs `costs[i][j]` to take a case of class i for one of class j: a row that ends in
+    /// several leaves gets the class of least expected cost, not the most probable one, and so does a split
+    /// ([`NodeSummary::leaf`]). Leaves keep their labels.
     ///
     /// Errors: [`Error::BadTree`](crate::Error::BadTree) unless there is a finite cost for each pair of classes.
     pub fn with_costs(self, costs: &[Vec<f64>]) -> Result<Self> {
@@ -184,7 +194,7 @@ impl Tree {
             return Err(crate::Error::BadTree { problem });
         }
         let costs = Some(costs.iter().flatten().map(|cost| cost + 0.0).collect());
-        Ok(Tree { costs, places: OnceLock::new(), ..self })
+        Ok(Tree { costs, summaries: OnceLock::new(), ..self })
     }
 
     /// The schema of the table the tree was grown on.
@@ -192,7 +202,7 @@ impl Tree {
         &self.schema
     }
 
-    /// What happens to missing values and unseen levels.
+    /// The rules for missing values and unseen levels.
     pub fn policies(&self) -> Policies {
         self.policies
     }
@@ -214,16 +224,16 @@ impl Tree {
 
     /// The most splits on a path from the root to a leaf; 0 for a single leaf. Complexity: O(nodes).
     pub fn depth(&self) -> usize {
-        self.outline(None).iter().map(|entry| entry.depth).max().unwrap_or(0)
+        self.preorder(None).iter().map(|entry| entry.depth).max().unwrap_or(0)
     }
 
     /// Positions of the features that some test asks about, ascending. Complexity: O(nodes + features) once.
     pub fn features(&self) -> Vec<u32> {
-        self.steps().features.clone()
+        self.compiled().features.clone()
     }
 
-    fn steps(&self) -> &Steps {
-        self.steps.get_or_init(|| Arc::new(Steps::new(self)))
+    fn compiled(&self) -> &CompiledTree {
+        self.compiled.get_or_init(|| Arc::new(CompiledTree::new(self)))
     }
 
     fn splits(&self) -> impl Iterator<Item = &Split> {
@@ -283,26 +293,39 @@ impl Leaf {
             _ => 0.0,
         }
     }
+
+    /// Adds the share of each class, times `share`: its mass over the sum of all or, if all masses are 0, one for the
+    /// class predicted. Nothing where a number is predicted.
+    fn add_probabilities(&self, share: f64, mixture: &mut [f64]) {
+        if let Leaf::Class { label, masses, .. } = self {
+            let total: f64 = masses.iter().sum();
+            if total > 0.0 {
+                mixture.iter_mut().zip(masses).for_each(|(p, mass)| *p += share * (mass / total));
+            } else {
+                mixture[*label as usize] += share;
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::sample;
+    use super::fixtures;
     use super::*;
 
     #[test]
     fn counts_nodes_leaves_depth_and_features() {
-        let tree = sample::iris();
+        let tree = fixtures::iris();
         assert_eq!((tree.n_nodes(), tree.n_leaves(), tree.depth()), (2, 3, 2));
         assert_eq!(tree.features(), [0, 1]);
-        let leaf = sample::iris_leaf();
+        let leaf = fixtures::iris_leaf();
         assert_eq!((leaf.n_nodes(), leaf.n_leaves(), leaf.depth()), (0, 1, 0));
         assert!(leaf.features().is_empty());
     }
 
     #[test]
     fn a_chain_of_100_000_nodes_is_no_problem() {
-        let tree = sample::chain(100_000);
+        let tree = fixtures::chain(100_000);
         assert_eq!((tree.n_nodes(), tree.n_leaves(), tree.depth()), (100_000, 100_001, 100_000));
         assert_eq!(tree.clone(), tree);
     }

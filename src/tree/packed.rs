@@ -1,4 +1,4 @@
-//! Lists of tests in few bytes: there may be millions, most of them cuts of the same few columns.
+//! Lists of tests in few bytes. There may be millions, most of them cuts of the same few columns.
 //!
 //! Runs of tests of one kind and one feature: a byte for the kind, the feature and the length, then what differs: eight
 //! bytes for a threshold, four for a level, sets of levels with their length. Little endian.
@@ -14,7 +14,7 @@ const IS: u8 = 3;
 const IN: u8 = 4;
 const MISSING: u8 = 5;
 
-/// The kind of a test, its feature, and what differs from others; nothing for a test that no table of tests has.
+/// The kind of a test, its feature, and the bytes of its constant; `None` for a test that no exact search uses.
 fn parts(test: &Test) -> Option<(u8, u32, Vec<u8>)> {
     let levels = |levels: &[u32]| levels.iter().flat_map(|level| level.to_le_bytes()).collect::<Vec<u8>>();
     Some(match test {
@@ -37,7 +37,7 @@ fn parts(test: &Test) -> Option<(u8, u32, Vec<u8>)> {
 /// Packs tests of two branches; others are left out.
 pub(crate) fn pack(tests: impl Iterator<Item = Test>) -> Vec<u8> {
     let mut packed: Vec<u8> = Vec::new();
-    // Of the run under way: kind, feature, where its length stands, and the length.
+    // The current run: its kind, its feature, the place of its length, and the length.
     let mut run: Option<(u8, u32, usize, u32)> = None;
     for (kind, feature, bytes) in tests.filter_map(|test| parts(&test)) {
         let (place, length) = match run {
@@ -99,14 +99,14 @@ pub(crate) fn unpack(mut packed: &[u8], schema: &Schema, mut visit: impl FnMut(T
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::fixtures;
     use super::*;
 
     #[test]
     fn tests_come_back_and_damage_is_found() {
         let float = |t| Test::AtMost { feature: 0, threshold: Threshold::Float(t) };
-        let is = |level| Test::Is { feature: sample::COLOR, level };
-        let set = |levels: &[u32]| Test::In { feature: sample::COLOR, levels: levels.to_vec() };
+        let is = |level| Test::Is { feature: fixtures::COLOR, level };
+        let set = |levels: &[u32]| Test::In { feature: fixtures::COLOR, levels: levels.to_vec() };
         let tests = vec![
             float(0.5),
             float(f64::INFINITY),
@@ -115,9 +115,9 @@ mod tests {
             is(2),
             set(&[0, 1]),
             set(&[2]),
-            Test::Missing { feature: sample::COLOR },
+            Test::Missing { feature: fixtures::COLOR },
         ];
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let packed = pack(tests.iter().cloned());
         let unpacked = |packed: &[u8]| {
             let mut tests = Vec::new();

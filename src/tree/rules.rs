@@ -1,32 +1,33 @@
-//! Trees as lists of rules: the conditions on the way to each leaf, made as short as they can be.
+//! Trees as lists of rules: the conditions on the path to each leaf, with those on one feature merged.
 
 use rustc_hash::FxHashMap;
 
-use super::words::{Fact, Said, leaf_words};
-use super::{Condition, Leaf, Node, Threshold, Tree};
+use super::fact::{Aspect, BranchFact, Fact};
+use super::format::leaf_words;
+use super::{Condition, Leaf, Node, Tree};
 use crate::data::{Labels, Schema};
 
-/// If all conditions hold, the leaf's prediction follows.
+/// One leaf of a tree as a rule: if all conditions hold, the prediction of the leaf follows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rule {
-    /// In the order of the path, those on one feature merged: `x <= 5` and `x <= 3` are `x <= 3`. None for a tree
-    /// that is a single leaf.
+    /// Conditions in the order of the path, those on one feature merged: `x <= 5` and `x <= 3` become `x <= 3`. Empty
+    /// for a tree that is a single leaf.
     pub conditions: Vec<Condition>,
     /// The leaf's index among the tree's nodes.
     pub leaf: u32,
-    /// What the leaf predicts.
+    /// The leaf itself.
     pub prediction: Leaf,
     /// Training mass that came to the leaf.
     pub mass: f64,
-    /// Training mass that came there with another class; 0 where a number is predicted.
+    /// The part of that mass with another class than the predicted one; 0 where a number is predicted.
     pub errors: f64,
-    /// How many training rows came there, whole or in part, if the tree tells.
+    /// How many training rows came to the leaf, whole or in part, if the tree knows.
     pub n_rows: Option<u64>,
 }
 
 impl Rule {
-    /// `if age > 30 and (size <= medium or missing): yes (54/5)`, or `always: yes (54/5)`; `labels` are those of the tree's
-    /// schema. The leaf stands as in [`Tree::to_text`].
+    /// `if age > 30 and (size <= medium or missing): yes (54/5)`, or `always: yes (54/5)`; `labels` are those of the
+    /// tree's schema. The leaf is written as in [`Tree::to_text`].
     pub fn words(&self, labels: Option<&Labels>) -> String {
         let several = self.conditions.len() > 1;
         let words = |condition: &Condition| match several && condition.or_missing {
@@ -41,26 +42,19 @@ impl Rule {
     }
 }
 
-/// What can be said of a feature at once: an upper and a lower limit, a set of levels, whether it is missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Aspect {
-    Upper,
-    Lower,
-    Levels,
-    Missing,
-}
-
-/// The merged facts on the way to a node, and how to take the last ones back.
+/// The merged facts on the path to a node, and what is needed to undo the last branches.
 #[derive(Default)]
 struct Path {
-    facts: Vec<(u32, Said)>,
+    /// Facts with their features.
+    facts: Vec<(u32, BranchFact)>,
+    /// Where in `facts` the fact of a feature and an aspect is.
     places: FxHashMap<(u32, Aspect), usize>,
-    /// Per branch taken: the place it changed, and what was there before.
-    taken: Vec<(usize, Option<Said>)>,
+    /// For each branch taken the place in `facts` that it changed, and the fact that was there before.
+    taken: Vec<(usize, Option<BranchFact>)>,
 }
 
 impl Path {
-    fn take(&mut self, feature: u32, said: Said) {
+    fn take(&mut self, feature: u32, said: BranchFact) {
         let next = self.facts.len();
         let place = *self.places.entry((feature, said.fact.aspect())).or_insert(next);
         if place == next {
@@ -69,7 +63,7 @@ impl Path {
         } else {
             let before = &self.facts[place].1;
             let or_missing = before.or_missing && said.or_missing;
-            let merged = Said { fact: before.fact.and(&said.fact), or_missing };
+            let merged = BranchFact { fact: before.fact.and(&said.fact), or_missing };
             self.taken.push((place, Some(std::mem::replace(&mut self.facts[place].1, merged))));
         }
     }
@@ -86,96 +80,54 @@ impl Path {
         }
     }
 
-    /// The facts as conditions. What all facts on a feature allow, "or missing", is said by each of them; what one of them
-    /// rules out, by none. So `x > 3 or missing` and `x is missing` are `x is missing`.
+    /// The facts as conditions. Each condition on a feature says "or missing" if all facts on the feature allow missing
+    /// values, and none does if one of them rules these out. So `x > 3 or missing` and `x is missing` become
+    /// `x is missing`.
     fn conditions(&self, schema: &Schema) -> Vec<Condition> {
         let said = |feature: u32, fact: Fact| {
             self.places.get(&(feature, fact.aspect())).is_some_and(|&place| self.facts[place].1.fact == fact)
         };
-        let of = |feature: u32, test: &dyn Fn(&Said) -> bool| {
+        let of = |feature: u32, test: &dyn Fn(&BranchFact) -> bool| {
             self.facts
                 .iter()
                 .filter(|(f, said)| *f == feature && said.fact.aspect() != Aspect::Missing)
                 .all(|(_, s)| test(s))
         };
-        let condition = |(feature, one): &(u32, Said)| {
+        let condition = |(feature, one): &(u32, BranchFact)| {
             let is_missing = said(*feature, Fact::Missing(true));
             let allowed = of(*feature, &|said| said.or_missing);
             if one.or_missing && is_missing && allowed {
-                return None; // the value test was passed for want of a value
+                return None; // a missing value took the branch of the test of a value
             }
             let or_missing = one.or_missing && allowed && !said(*feature, Fact::Missing(false));
-            Some(Condition::new(schema, *feature, &Said { fact: one.fact.clone(), or_missing }))
+            Some(Condition::new(schema, *feature, &BranchFact { fact: one.fact.clone(), or_missing }))
         };
         self.facts.iter().filter_map(condition).collect()
-    }
-}
-
-impl Fact {
-    fn aspect(&self) -> Aspect {
-        match self {
-            Fact::AtMost(_) => Aspect::Upper,
-            Fact::Above(_) => Aspect::Lower,
-            Fact::Among(_) | Fact::NotAmong(_) => Aspect::Levels,
-            Fact::Missing(_) | Fact::Never => Aspect::Missing,
-        }
-    }
-
-    /// Both facts in one; they are of the same feature and aspect.
-    fn and(&self, other: &Fact) -> Fact {
-        let keep = |from: &[u32], set: &[u32], inside: bool| {
-            from.iter().copied().filter(|code| set.binary_search(code).is_ok() == inside).collect()
-        };
-        match (self, other) {
-            (Fact::AtMost(a), Fact::AtMost(b)) => Fact::AtMost(if below(*a, *b) { *a } else { *b }),
-            (Fact::Above(a), Fact::Above(b)) => Fact::Above(if below(*a, *b) { *b } else { *a }),
-            (Fact::Among(a), Fact::Among(b)) => Fact::Among(keep(a, b, true)),
-            (Fact::Among(a), Fact::NotAmong(b)) => Fact::Among(keep(a, b, false)),
-            (Fact::NotAmong(a), Fact::Among(b)) => Fact::Among(keep(b, a, false)),
-            (Fact::NotAmong(a), Fact::NotAmong(b)) => {
-                let mut all = [a.as_slice(), b].concat();
-                all.sort_unstable();
-                all.dedup();
-                Fact::NotAmong(all)
-            }
-            (Fact::Missing(a), Fact::Missing(b)) if a == b => self.clone(),
-            (Fact::Missing(_) | Fact::Never, _) => Fact::Never,
-            (_, other) => other.clone(),
-        }
-    }
-}
-
-/// `a < b`; thresholds of one feature are of one kind.
-fn below(a: Threshold, b: Threshold) -> bool {
-    match (a, b) {
-        (Threshold::Float(a), Threshold::Float(b)) => a < b,
-        (Threshold::Integer(a), Threshold::Integer(b)) => a < b,
-        (Threshold::Level(a), Threshold::Level(b)) => a < b,
-        _ => false,
     }
 }
 
 impl Tree {
     /// One rule per leaf, in preorder.
     ///
-    /// A case whose levels the schema knows meets the conditions of one rule only: that of its leaf. Others go as
-    /// [`Unseen`](super::Unseen) says. Without a value a case meets a condition that says "or missing" or "is missing",
-    /// and no other: such a case takes a branch of every node. But where cases without a value go down all branches ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)), no condition says so, and
-    /// several rules have a part in the prediction. A leaf that no value can reach says so: `color in {}`.
+    /// A case whose levels the schema knows meets the conditions of exactly one rule, that of its leaf. Other cases go
+    /// as [`Unseen`](super::Unseen) says. A missing value meets conditions that say "or missing" or "is missing", and
+    /// no others. Where cases without a value go down all branches in part
+    /// ([`MissingPolicy::Fractional`](super::MissingPolicy::Fractional)) no condition says so, and several rules share
+    /// in the prediction. The rule of a leaf that no value can reach says so: `color in {}`.
     ///
     /// Complexity: O(nodes + square of the conditions of a rule).
     pub fn rules(&self) -> Vec<Rule> {
         let mut rules = Vec::new();
         let mut path = Path::default();
-        for entry in self.outline(None) {
+        for entry in self.preorder(None) {
             if let Some((parent, branch)) = entry.parent
                 && let Node::Split(split) = &self.nodes[parent]
             {
                 while path.taken.len() >= entry.depth {
                     path.take_back();
                 }
-                let way = self.without_value(split).filter(|_| !split.test.asks_missing());
-                path.take(split.test.feature(), Said::of(split, branch, way));
+                let or_missing = self.default_branch(split).filter(|_| !split.test.asks_missing());
+                path.take(split.test.feature(), BranchFact::of(split, branch, or_missing));
             }
             if let Node::Leaf(leaf) = &self.nodes[entry.node] {
                 rules.push(Rule {
@@ -196,7 +148,7 @@ impl Tree {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Test, sample};
+    use super::super::{Test, fixtures};
     use super::*;
 
     fn conditions(tree: &Tree) -> Vec<String> {
@@ -207,7 +159,7 @@ mod tests {
     /// Fault U: a rule shows its leaf as the text does, the errors where there are any and no more digits.
     #[test]
     fn fault_u_rules_show_leaves_as_texts_do() {
-        let tree = sample::iris();
+        let tree = fixtures::iris();
         let words = |tree: &Tree| tree.rules().iter().map(|rule| rule.words(tree.schema.labels())).collect::<Vec<_>>();
         assert_eq!(
             words(&tree),
@@ -217,9 +169,9 @@ mod tests {
                 "if (petal_length > 2.45 or missing) and petal width > 1.75: Iris-virginica (46/1)",
             ]
         );
-        assert_eq!(words(&sample::iris_leaf()), ["always: Iris-setosa (150/100)"]);
-        let thirds = sample::class_leaf(0, [1.0 / 3.0, 2.0 / 3.0, 0.0]);
-        let leaf = Tree::new(sample::schema(), sample::DEFAULT, vec![thirds]).unwrap();
+        assert_eq!(words(&fixtures::iris_leaf()), ["always: Iris-setosa (150/100)"]);
+        let thirds = fixtures::class_leaf(0, [1.0 / 3.0, 2.0 / 3.0, 0.0]);
+        let leaf = Tree::new(fixtures::schema(), fixtures::DEFAULT, vec![thirds]).unwrap();
         assert_eq!(words(&leaf), ["always: Iris-setosa (1/0.66667)"]);
         assert_eq!(leaf.to_text(None), "Iris-setosa (1/0.66667)");
     }
@@ -228,24 +180,28 @@ mod tests {
     fn list(tests: &[Test]) -> Tree {
         let mut nodes = Vec::new();
         for (i, test) in (0..).zip(tests) {
-            nodes.push(sample::split(test.clone(), &[2 * i + 1, 2 * i + 2], &[1.0, 1.0], 0));
-            nodes.push(sample::leaf(0));
+            nodes.push(fixtures::split(test.clone(), &[2 * i + 1, 2 * i + 2], &[1.0, 1.0], 0));
+            nodes.push(fixtures::leaf(0));
         }
-        nodes.push(sample::leaf(1));
-        Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap()
+        nodes.push(fixtures::leaf(1));
+        Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap()
     }
 
     #[test]
     fn a_missing_value_is_told_apart_as_far_as_the_path_does() {
-        let mut nodes =
-            list(&[sample::below(0, 2.0), sample::below(0, 4.0), Test::Missing { feature: 0 }, sample::below(0, 6.0)])
-                .nodes;
+        let mut nodes = list(&[
+            fixtures::below(0, 2.0),
+            fixtures::below(0, 4.0),
+            Test::Missing { feature: 0 },
+            fixtures::below(0, 6.0),
+        ])
+        .nodes;
         for index in [0, 2] {
             if let Node::Split(split) = &mut nodes[index] {
                 (split.default, split.missing) = (1, true);
             }
         }
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap();
         assert_eq!(
             conditions(&tree),
             [
@@ -264,18 +220,18 @@ mod tests {
     #[test]
     fn what_is_missing_and_known_is_no_case() {
         let missing = || Test::Missing { feature: 0 };
-        let mut nodes = vec![sample::split(missing(), &[1, 4], &[1.0, 1.0], 0)];
-        nodes.push(sample::split(missing(), &[2, 3], &[1.0, 1.0], 0));
-        nodes.extend([0, 1, 2].map(sample::leaf));
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let mut nodes = vec![fixtures::split(missing(), &[1, 4], &[1.0, 1.0], 0)];
+        nodes.push(fixtures::split(missing(), &[2, 3], &[1.0, 1.0], 0));
+        nodes.extend([0, 1, 2].map(fixtures::leaf));
+        let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap();
         assert_eq!(conditions(&tree), ["petal_length is missing", "petal_length in {}", "petal_length is known"]);
     }
 
     #[test]
     fn iris() {
-        let rules = sample::iris().rules();
+        let rules = fixtures::iris().rules();
         assert_eq!(
-            conditions(&sample::iris()),
+            conditions(&fixtures::iris()),
             [
                 "petal_length <= 2.45",
                 "petal_length > 2.45 or missing and petal width <= 1.75 or missing",
@@ -283,13 +239,13 @@ mod tests {
             ]
         );
         assert_eq!((rules[1].leaf, rules[1].mass, rules[1].errors), (3, 54.0, 5.0));
-        assert_eq!(sample::iris_leaf().rules()[0].conditions.len(), 0);
+        assert_eq!(fixtures::iris_leaf().rules()[0].conditions.len(), 0);
     }
 
     #[test]
     fn limits_are_merged() {
-        let x = |t| sample::below(0, t);
-        let tree = list(&[x(1.0), sample::below(1, 7.0), x(5.0), x(3.0)]);
+        let x = |t| fixtures::below(0, t);
+        let tree = list(&[x(1.0), fixtures::below(1, 7.0), x(5.0), x(3.0)]);
         assert_eq!(
             conditions(&tree),
             [
@@ -304,7 +260,7 @@ mod tests {
 
     #[test]
     fn sets_are_merged() {
-        let (feature, is) = (sample::COLOR, |level| Test::Is { feature: sample::COLOR, level });
+        let (feature, is) = (fixtures::COLOR, |level| Test::Is { feature: fixtures::COLOR, level });
         assert_eq!(
             conditions(&list(&[is(0), is(2), Test::In { feature, levels: vec![0, 1] }, Test::Missing { feature }])),
             [
@@ -322,7 +278,7 @@ mod tests {
     #[test]
     fn rules_name_all_levels() {
         let test = Test::EachOf { feature: 9, levels: vec![0, 1, 2, 3, 4], missing: true };
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 7)).unwrap();
+        let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(test, 7)).unwrap();
         assert_eq!(
             conditions(&tree)[5..],
             [r#""" is missing"#, r#""" not in {3 speed, "", "a,b", "missing", "not red"}"#]
@@ -332,47 +288,17 @@ mod tests {
 
     #[test]
     fn deep_trees_have_short_rules() {
-        let rules = sample::chain(100_000).rules();
+        let rules = fixtures::chain(100_000).rules();
         let words: Vec<String> = rules[99_999].conditions.iter().map(Condition::to_string).collect();
         assert_eq!(words, ["petal_length > 99998", "petal_length <= 99999"]);
     }
 
-    fn any_facts() -> impl Strategy<Value = (Fact, Fact)> {
-        let levels = || prop::collection::btree_set(0..6u32, 0..4).prop_map(|set| set.into_iter().collect::<Vec<_>>());
-        let threshold = || (0..6u32).prop_map(Threshold::Level);
-        let set = || prop_oneof![levels().prop_map(Fact::Among), levels().prop_map(Fact::NotAmong)];
-        prop_oneof![
-            (threshold().prop_map(Fact::AtMost), threshold().prop_map(Fact::AtMost)),
-            (threshold().prop_map(Fact::Above), threshold().prop_map(Fact::Above)),
-            (set(), set()),
-        ]
-    }
-
-    fn holds(fact: &Fact, level: u32) -> bool {
-        match fact {
-            Fact::AtMost(Threshold::Level(t)) => level <= *t,
-            Fact::Above(Threshold::Level(t)) => level > *t,
-            Fact::Among(set) => set.contains(&level),
-            Fact::NotAmong(set) => !set.contains(&level),
-            other => panic!("{other:?}"),
-        }
-    }
-
     proptest! {
         #[test]
-        fn merged_facts_say_what_both_said((a, b) in any_facts()) {
-            let both = a.and(&b);
-            prop_assert_eq!(both.aspect(), a.aspect());
-            for level in 0..7 {
-                prop_assert_eq!(holds(&both, level), holds(&a, level) && holds(&b, level));
-            }
-        }
-
-        #[test]
-        fn one_rule_per_leaf_with_at_most_one_condition_per_split(tree in sample::any_tree()) {
+        fn one_rule_per_leaf_with_at_most_one_condition_per_split(tree in fixtures::any_tree()) {
             let rules = tree.rules();
             prop_assert_eq!(rules.len(), tree.n_leaves());
-            for entry in tree.outline(None) {
+            for entry in tree.preorder(None) {
                 if let Some(rule) = rules.iter().find(|rule| rule.leaf as usize == entry.node) {
                     prop_assert!(rule.conditions.len() <= entry.depth);
                 }

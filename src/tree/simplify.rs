@@ -1,13 +1,13 @@
-//! Trees without splits that decide nothing.
+//! Removes splits whose branches predict the same.
 
 use std::sync::OnceLock;
 
 use super::{Leaf, Node, Split, Tree};
 
 impl Tree {
-    /// The tree without splits whose branches predict the same: leaves of one label become a leaf, branches that ask and
-    /// answer the same become one. Every row that takes one path is predicted as before; shares of classes are those of
-    /// the joined leaves.
+    /// The tree without splits whose branches predict the same: leaves of one label become one leaf, branches that are
+    /// the same subtree become one. Rows that take one path are predicted as before; the class shares are those of the
+    /// joined leaves.
     ///
     /// Complexity: O(nodes x depth).
     pub(crate) fn simplified(&self) -> Tree {
@@ -24,18 +24,18 @@ impl Tree {
             nodes,
             rows,
             label_costs: None,
-            steps: OnceLock::new(),
-            places: OnceLock::new(),
+            compiled: OnceLock::new(),
+            summaries: OnceLock::new(),
         }
     }
 }
 
-/// Nodes of which some stand in for others.
+/// The nodes of a tree, some of which have been replaced by others.
 struct Joined {
     nodes: Vec<Node>,
-    /// How many rows came to each, if known.
+    /// How many training rows came to each node, if known.
     rows: Option<Vec<u64>>,
-    /// The node that is to be read in place of each.
+    /// The node that replaces each node: itself at first.
     stands_for: Vec<usize>,
 }
 
@@ -44,7 +44,7 @@ impl Joined {
         split.children.iter().map(|&child| self.stands_for[child as usize]).collect()
     }
 
-    /// Joins the branches of a node, of which none can be joined in itself.
+    /// Joins the branches of a node if all predict the same. The nodes below must have been joined before.
     fn join(&mut self, index: usize) {
         let Node::Split(split) = &self.nodes[index] else { return };
         let children = self.children(split);
@@ -59,21 +59,21 @@ impl Joined {
         self.stands_for[index] = first;
     }
 
-    /// Whether two subtrees ask and answer the same.
+    /// Whether two subtrees have the same tests and predictions.
     fn agree(&self, a: usize, b: usize) -> bool {
         match (&self.nodes[a], &self.nodes[b]) {
             (Node::Leaf(Leaf::Class { label: a, .. }), Node::Leaf(Leaf::Class { label: b, .. })) => a == b,
             (Node::Leaf(Leaf::Number { mean: a, .. }), Node::Leaf(Leaf::Number { mean: b, .. })) => a == b,
             (Node::Split(a), Node::Split(b)) => {
                 let pairs = || self.children(a).into_iter().zip(self.children(b));
-                let same_ways = a.default == b.default && a.heaviest() == b.heaviest();
-                a.test == b.test && same_ways && pairs().all(|(a, b)| self.agree(a, b))
+                let same_branches = a.default == b.default && a.heaviest() == b.heaviest();
+                a.test == b.test && same_branches && pairs().all(|(a, b)| self.agree(a, b))
             }
             _ => false,
         }
     }
 
-    /// Adds what came to one subtree to another, which agrees with it.
+    /// Adds the masses and rows of one subtree to those of another that agrees with it.
     fn add(&mut self, to: usize, from: usize) {
         if let Some(rows) = &mut self.rows {
             rows[to] += rows[from];
@@ -99,7 +99,7 @@ impl Joined {
         }
     }
 
-    /// The nodes that are left, each before its children.
+    /// The nodes that are left, in preorder, and their numbers of rows.
     fn in_preorder(&self) -> (Vec<Node>, Option<Box<[u64]>>) {
         let mut nodes: Vec<Node> = Vec::new();
         let mut rows = self.rows.as_ref().map(|_| Vec::new());
@@ -129,7 +129,7 @@ impl Joined {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sample::{self, below, class_leaf, split};
+    use super::super::fixtures::{self, below, class_leaf, split};
     use super::super::{MissingPolicy, Policies};
     use super::*;
     use crate::data::Value;
@@ -148,12 +148,12 @@ mod tests {
             class_leaf(1, [0.0, 5.0, 0.0]),
             class_leaf(2, [0.0, 1.0, 1.0]),
         ];
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap();
         let expected = vec![stump(1, &[11.0, 5.0]), class_leaf(1, [1.0, 10.0, 0.0]), class_leaf(2, [0.0, 1.0, 4.0])];
         assert_eq!(tree.simplified().nodes(), expected);
     }
 
-    /// What a row that takes one path is predicted as.
+    /// The prediction for a row that takes one path.
     fn predicted(tree: &Tree, cell: impl Fn(u32) -> Value) -> Leaf {
         let mut index = 0;
         loop {
@@ -173,7 +173,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_predicted_as_before(tree in sample::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 20)) {
+        fn rows_are_predicted_as_before(tree in fixtures::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 20)) {
             // Labels that are alike more often.
             let mut nodes = tree.nodes().to_vec();
             for node in &mut nodes {

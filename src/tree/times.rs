@@ -1,25 +1,28 @@
-//! Integers, dates and times as people and programs write them: `2024-01-31 09:00:00+09:00`, `13:15:00`, `1 day 2h 30m`.
+//! Integers, dates and times as text: `2024-01-31 09:00:00+09:00`, `13:15:00`, `1 day 2h
+//! 30m`.
 //!
 //! Programs read these back: SQL and pandas read instants with the offset of their clock, and intervals with units.
 
 use jiff::civil::{self, Date};
 use jiff::{Span, Timestamp};
 
-use crate::data::{Feature, Kind, Number};
+use crate::data::{Feature, Kind, NumericType};
 
 /// The constant of a test of a column of integers, dates or times.
 pub(super) fn whole(feature: &Feature, value: i64) -> String {
     let Kind::Continuous(number) = feature.kind else { return value.to_string() };
     match (number, number.per_second()) {
-        (Number::Date, _) => {
+        (NumericType::Date, _) => {
             date(value).map_or_else(|| format!("{value} days since 1970-01-01"), |day| day.to_string())
         }
         (_, None) => value.to_string(),
-        (Number::Time, Some(per_second)) => match (0..86_400 * per_second).contains(&value) {
+        (NumericType::Time, Some(per_second)) => match (0..86_400 * per_second).contains(&value) {
             true => clock(value, per_second),
             false => format!("{value} ns since midnight"),
         },
-        (Number::DurationMs | Number::DurationUs | Number::DurationNs, Some(per_second)) => length(value, per_second),
+        (NumericType::DurationMs | NumericType::DurationUs | NumericType::DurationNs, Some(per_second)) => {
+            length(value, per_second)
+        }
         (_, Some(per_second)) => {
             let text = instant(feature, value, per_second);
             text.unwrap_or_else(|| format!("{value} {} since 1970-01-01", unit_of(per_second)))
@@ -35,13 +38,14 @@ fn unit_of(per_second: i64) -> &'static str {
     }
 }
 
-/// By the clock of the column's zone, if it has one, and how far that is ahead of UTC; `None` outside the years 1 to 9999.
+/// An instant by the clock of the column's zone, with its offset from UTC, if it has a zone; `None` outside the years 1
+/// to 9999.
 fn instant(feature: &Feature, value: i64, per_second: i64) -> Option<String> {
     let mut offset = 0;
     if let Some(zone) = feature.zone()
         && let Ok(at) = Timestamp::from_second(value.div_euclid(per_second))
     {
-        // Clocks of old were ahead by odd seconds, which programs cannot read.
+        // Before time zones clocks were ahead by odd seconds, which programs cannot read.
         offset = Some(zone.to_offset(at).seconds()).filter(|offset| offset % 60 == 0).unwrap_or(0);
     }
     let local = i128::from(value) + i128::from(offset) * i128::from(per_second);
@@ -63,7 +67,7 @@ fn date(days: i64) -> Option<Date> {
     (date.year() >= 1).then_some(date)
 }
 
-/// A time of a day.
+/// A time of day.
 fn clock(time: i64, per_second: i64) -> String {
     let (second, part) = (time / per_second, time % per_second);
     let digits = per_second.ilog10() as usize;
@@ -74,7 +78,7 @@ fn clock(time: i64, per_second: i64) -> String {
     format!("{:02}:{:02}:{:02}{fraction}", second / 3600, second / 60 % 60, second % 60)
 }
 
-/// A length of time: days, hours, minutes, seconds, and parts of a second, each where it is not 0. A minus is for all.
+/// A length of time: days, hours, minutes, seconds and parts of a second, those that are not 0. A minus applies to all.
 fn length(value: i64, per_second: i64) -> String {
     let per_second = per_second as u64;
     let units = [
@@ -106,7 +110,7 @@ fn length(value: i64, per_second: i64) -> String {
 mod tests {
     use super::*;
 
-    fn written(number: Number, dtype: &str, value: i64) -> String {
+    fn written(number: NumericType, dtype: &str, value: i64) -> String {
         whole(&Feature { name: String::new(), kind: Kind::Continuous(number), dtype: dtype.into() }, value)
     }
 
@@ -126,26 +130,26 @@ mod tests {
             (2_932_897, "2932897 days since 1970-01-01"),
             (i64::MIN, "-9223372036854775808 days since 1970-01-01"),
         ] {
-            assert_eq!(written(Number::Date, "", days), text);
+            assert_eq!(written(NumericType::Date, "", days), text);
         }
         let noon = 19_753 * 86_400 + 12 * 3600;
         for (number, value, text) in [
-            (Number::DatetimeMs, noon * 1_000, "2024-01-31 12:00:00"),
-            (Number::DatetimeUs, noon * 1_000_000 + 50, "2024-01-31 12:00:00.00005"),
-            (Number::DatetimeNs, noon * 1_000_000_000 + 999_999_999, "2024-01-31 12:00:00.999999999"),
-            (Number::DatetimeMs, -1, "1969-12-31 23:59:59.999"),
-            (Number::DatetimeNs, i64::MIN, "1677-09-21 00:12:43.145224192"),
-            (Number::DatetimeMs, i64::MAX, "9223372036854775807 ms since 1970-01-01"),
-            (Number::Integer, i64::MAX, "9223372036854775807"),
-            (Number::Time, 47_700_000_000_000, "13:15:00"),
-            (Number::Time, 86_399_999_999_999, "23:59:59.999999999"),
-            (Number::Time, -1, "-1 ns since midnight"),
-            (Number::DurationMs, 0, "0s"),
-            (Number::DurationMs, 95_400_000, "1 day 2h 30m"),
-            (Number::DurationMs, i64::MIN, "-106751991167 days 7h 12m 55s 808ms"),
-            (Number::DurationUs, 2 * 86_400_000_000, "2 days"),
-            (Number::DurationUs, -1_500_001, "-1s 500ms 1us"),
-            (Number::DurationNs, 7, "7ns"),
+            (NumericType::DatetimeMs, noon * 1_000, "2024-01-31 12:00:00"),
+            (NumericType::DatetimeUs, noon * 1_000_000 + 50, "2024-01-31 12:00:00.00005"),
+            (NumericType::DatetimeNs, noon * 1_000_000_000 + 999_999_999, "2024-01-31 12:00:00.999999999"),
+            (NumericType::DatetimeMs, -1, "1969-12-31 23:59:59.999"),
+            (NumericType::DatetimeNs, i64::MIN, "1677-09-21 00:12:43.145224192"),
+            (NumericType::DatetimeMs, i64::MAX, "9223372036854775807 ms since 1970-01-01"),
+            (NumericType::Integer, i64::MAX, "9223372036854775807"),
+            (NumericType::Time, 47_700_000_000_000, "13:15:00"),
+            (NumericType::Time, 86_399_999_999_999, "23:59:59.999999999"),
+            (NumericType::Time, -1, "-1 ns since midnight"),
+            (NumericType::DurationMs, 0, "0s"),
+            (NumericType::DurationMs, 95_400_000, "1 day 2h 30m"),
+            (NumericType::DurationMs, i64::MIN, "-106751991167 days 7h 12m 55s 808ms"),
+            (NumericType::DurationUs, 2 * 86_400_000_000, "2 days"),
+            (NumericType::DurationUs, -1_500_001, "-1s 500ms 1us"),
+            (NumericType::DurationNs, 7, "7ns"),
         ] {
             assert_eq!(written(number, "", value), text);
         }
@@ -164,7 +168,7 @@ mod tests {
             (r#"Datetime["ms", null]"#, noon, "2024-01-31 12:00:00"),
             ("Datetime[", noon, "2024-01-31 12:00:00"),
         ] {
-            assert_eq!(written(Number::DatetimeMs, dtype, value), text);
+            assert_eq!(written(NumericType::DatetimeMs, dtype, value), text);
         }
     }
 }

@@ -1,12 +1,12 @@
-//! Whether a list of nodes is a tree over a schema. The only way into [`Tree`](super::Tree), so also the guard against
-//! damaged and hostile files: whatever passes here can be walked, printed and predicted with, without a further check.
+//! Checks that a list of nodes is a tree over a schema. Every [`Tree`](super::Tree) has passed it, also one from a
+//! damaged or hostile file, so that trees are walked, printed and predicted with without further checks.
 
 use super::{Leaf, Node, Split, Test, Threshold};
-use crate::data::{Feature, Kind, Labels, Number, Schema, Task};
+use crate::data::{Feature, Kind, Labels, NumericType, Schema, Task};
 use crate::error::{Error, Result};
 use crate::names::quoted;
 
-/// Why something is refused; the caller adds where.
+/// The error says what is wrong; the caller adds where.
 type Check<T = ()> = std::result::Result<T, String>;
 
 /// Checks all nodes. Complexity: O(nodes + branches + masses), without recursion.
@@ -27,8 +27,8 @@ pub(super) fn check(schema: &Schema, nodes: &[Node]) -> Result<()> {
     {
         return Err(bad(format!("the class label {label} is not finite"))); // the file format cannot hold it
     }
-    // The preorder that the children announce: what must come next is on top. Every node is popped exactly once, so
-    // it has one parent, is reached from the root, and is on no cycle.
+    // The children announce the preorder: the node that must come next is on top. Every node is popped exactly once, so
+    // it has one parent, can be reached from the root, and is on no cycle.
     let mut announced = vec![0];
     for (index, node) in nodes.iter().enumerate() {
         check_node(schema, nodes.len(), index, node, &mut announced)
@@ -100,12 +100,13 @@ fn check_test(feature: &Feature, test: &Test) -> Check<usize> {
     let branches = test.n_branches(levels.len());
     match (test, &feature.kind) {
         (Test::Missing { .. }, _) => Ok(branches),
-        (Test::AtMost { threshold: Threshold::Float(t), .. }, Kind::Continuous(Number::Float)) => match t.is_nan() {
+        (Test::AtMost { threshold: Threshold::Float(t), .. }, Kind::Continuous(NumericType::Float)) => match t.is_nan()
+        {
             true => Err("the threshold is not a number".into()),
             false => Ok(branches),
         },
         (Test::AtMost { threshold: Threshold::Integer(_), .. }, Kind::Continuous(number))
-            if *number != Number::Float =>
+            if *number != NumericType::Float =>
         {
             Ok(branches)
         }
@@ -180,12 +181,12 @@ fn check_masses(masses: &[f64]) -> Check {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Policies, Tree, sample};
+    use super::super::{Policies, Tree, fixtures};
     use super::*;
 
-    /// What is wrong with one split over two good leaves.
+    /// The error for a changed split over two valid leaves.
     fn split_problem(change: impl FnOnce(&mut Split)) -> String {
-        let mut nodes = sample::stump(Test::Missing { feature: 0 }, 2);
+        let mut nodes = fixtures::stump(Test::Missing { feature: 0 }, 2);
         match &mut nodes[0] {
             Node::Split(split) => change(split),
             Node::Leaf(_) => unreachable!(),
@@ -194,7 +195,7 @@ mod tests {
     }
 
     fn problem(nodes: Vec<Node>) -> String {
-        match Tree::new(sample::schema(), sample::DEFAULT, nodes) {
+        match Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes) {
             Err(Error::BadTree { problem }) => problem,
             other => panic!("{other:?}"),
         }
@@ -207,13 +208,13 @@ mod tests {
     #[test]
     fn shapes_that_are_no_tree() {
         assert_eq!(problem(vec![]), "it has no node");
-        let leaf = sample::leaf(0);
+        let leaf = fixtures::leaf(0);
         assert_eq!(problem(vec![leaf.clone(), leaf.clone()]), "node 1: no node leads here");
         assert_eq!(split_problem(|s| s.children = [1, 3].into()), "node 0: its child 3 does not exist");
         assert_eq!(split_problem(|s| s.children = [0, 1].into()), "node 0: its child 0 does not come after it");
         assert!(split_problem(|s| s.children = [2, 1].into()).starts_with("node 1: nodes must stand in preorder"));
         assert!(split_problem(|s| s.children = [1, 1].into()).starts_with("node 2: nodes must stand in preorder"));
-        let mut shared = sample::stump(Test::Missing { feature: 0 }, 2);
+        let mut shared = fixtures::stump(Test::Missing { feature: 0 }, 2);
         shared.truncate(2);
         if let Node::Split(split) = &mut shared[0] {
             split.children = [1, 1].into();
@@ -230,8 +231,8 @@ mod tests {
         assert!(split_problem(|s| s.masses = [1.0, f64::NAN].into()).contains("NaN"));
         assert!(split_problem(|s| s.masses = [f64::MAX, f64::MAX].into()).contains("finite sum"));
         assert!(split_problem(|s| s.default = 2).contains("default"));
-        assert!(split_problem(|s| s.test = Test::EachLevel { feature: sample::COLOR }).contains("3 branches"));
-        let each_of = |levels| Test::EachOf { feature: sample::COLOR, levels, missing: true };
+        assert!(split_problem(|s| s.test = Test::EachLevel { feature: fixtures::COLOR }).contains("3 branches"));
+        let each_of = |levels| Test::EachOf { feature: fixtures::COLOR, levels, missing: true };
         assert!(split_problem(|s| s.test = each_of(vec![0])).contains("3 branches"));
         assert!(split_problem(|s| s.missing = true).contains("did not answer"));
         let answered = split_problem(|s| {
@@ -243,13 +244,13 @@ mod tests {
 
     #[test]
     fn every_pair_of_test_and_kind() {
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let n_features = schema.features.len() as u32;
         let at_most = |feature, threshold| Test::AtMost { feature, threshold };
         for feature in 0..n_features {
             let kind = &schema.features[feature as usize].kind;
             let (float, number) = match kind {
-                Kind::Continuous(number) => (*number == Number::Float, *number != Number::Float),
+                Kind::Continuous(number) => (*number == NumericType::Float, *number != NumericType::Float),
                 _ => (false, false),
             };
             let (ordinal, nominal) = (matches!(kind, Kind::Ordinal(_)), matches!(kind, Kind::Nominal(_)));
@@ -276,7 +277,7 @@ mod tests {
                 (Test::Missing { feature }, true),
             ] {
                 let branches = test.n_branches(kind.levels().len());
-                let tree = Tree::new(schema.clone(), sample::DEFAULT, sample::stump(test.clone(), branches));
+                let tree = Tree::new(schema.clone(), fixtures::DEFAULT, fixtures::stump(test.clone(), branches));
                 assert_eq!(tree.is_ok(), fits, "{test:?} on {kind:?}: {tree:?}");
             }
         }
@@ -289,22 +290,22 @@ mod tests {
         assert!(leaf_problem(class(0, &[1.0])).contains("1 masses"));
         assert!(leaf_problem(class(0, &[1.0, f64::INFINITY, 0.0])).contains("inf"));
         assert!(leaf_problem(Leaf::Number { mean: 1.0, mass: 1.0 }).contains("holds classes"));
-        let number = |leaf| Tree::new(sample::number_schema(), sample::DEFAULT, vec![Node::Leaf(leaf)]);
+        let number = |leaf| Tree::new(fixtures::number_schema(), fixtures::DEFAULT, vec![Node::Leaf(leaf)]);
         assert!(number(Leaf::Number { mean: -1.5, mass: 0.0 }).is_ok());
         assert!(number(Leaf::Number { mean: f64::NAN, mass: 0.0 }).is_err());
         assert!(number(Leaf::Number { mean: 0.0, mass: -1.0 }).is_err());
         assert!(number(class(0, &[1.0, 1.0, 1.0])).is_err());
-        let untold = Schema { target: None, ..(*sample::schema()).clone() };
-        assert!(Tree::new(untold.into(), sample::DEFAULT, vec![sample::leaf(0)]).is_err());
+        let untold = Schema { target: None, ..(*fixtures::schema()).clone() };
+        assert!(Tree::new(untold.into(), fixtures::DEFAULT, vec![fixtures::leaf(0)]).is_err());
     }
 
     #[test]
     fn labels_must_be_finite() {
-        let mut schema = (*sample::schema()).clone();
+        let mut schema = (*fixtures::schema()).clone();
         if let Some(target) = &mut schema.target {
             target.task = Task::Classes(Labels::Floats(vec![0.0, 1.0, f64::INFINITY]));
         }
-        let policies: Policies = sample::DEFAULT;
-        assert!(Tree::new(schema.into(), policies, vec![sample::leaf(0)]).is_err());
+        let policies: Policies = fixtures::DEFAULT;
+        assert!(Tree::new(schema.into(), policies, vec![fixtures::leaf(0)]).is_err());
     }
 }

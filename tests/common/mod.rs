@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{CacheKind, Counting, Order, Outcome, Params, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
@@ -52,7 +52,7 @@ fn random_column(random: &mut Random, name: String, n_rows: usize, n_values: u64
             // Neighbouring floats, infinities, and numbers far apart.
             let scale = [-f64::INFINITY, -1.0, 0.0, f64::MIN_POSITIVE, 1.0, 1.0 + f64::EPSILON, 1e300, f64::INFINITY];
             let cells = values.iter().map(|v| v.map_or(f64::NAN, |v| scale[v as usize])).collect();
-            (feature(name, Kind::Continuous(Number::Float)), Column::Floats(cells))
+            (feature(name, Kind::Continuous(NumericType::Float)), Column::Floats(cells))
         }
         1 => {
             let scale = [i64::MIN, -5, 0, 1 << 53, (1 << 53) + 1, 1 << 60, i64::MAX - 1, i64::MAX];
@@ -60,7 +60,7 @@ fn random_column(random: &mut Random, name: String, n_rows: usize, n_values: u64
                 values: values.iter().map(|v| v.map_or(0, |v| scale[v as usize])).collect(),
                 missing: (missing > 0).then(|| values.iter().map(Option::is_none).collect()),
             };
-            (feature(name, Kind::Continuous(Number::Integer)), column)
+            (feature(name, Kind::Continuous(NumericType::Integer)), column)
         }
         2 => (feature(name, Kind::Ordinal(levels)), Column::Levels { codes: codes(), unseen: vec![] }),
         _ => (feature(name, Kind::Nominal(levels)), Column::Levels { codes: codes(), unseen: vec![] }),
@@ -205,7 +205,7 @@ pub fn random_numbers(random: &mut Random) -> Dataset {
         };
         (0..n_rows).map(weight).collect::<Vec<f64>>()
     });
-    let features = (0..n_columns).map(|j| feature(format!("x{j}"), Kind::Continuous(Number::Integer))).collect();
+    let features = (0..n_columns).map(|j| feature(format!("x{j}"), Kind::Continuous(NumericType::Integer))).collect();
     let target = TargetSchema {
         name: "y".into(),
         task: Task::Classes(Labels::Integers((0..n_classes as i64).collect())),

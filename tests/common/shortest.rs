@@ -1,6 +1,6 @@
 //! The constants of thresholds in other words than the library's: by exact rationals, and all decimals tried.
 
-use lattree::data::{Kind, Number, Value};
+use lattree::data::{Kind, NumericType, Value};
 use lattree::tree::Threshold;
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -92,7 +92,7 @@ pub fn single_between(below: f32, above: f32) -> f64 {
 }
 
 /// Of integers, dates, or times without a zone.
-pub fn integer_between(number: Number, below: i64, above: i64) -> i64 {
+pub fn integer_between(number: NumericType, below: i64, above: i64) -> i64 {
     let rational = |x: i64| BigRational::from(BigInt::from(x));
     let half = Half::of(&rational(below), &rational(above));
     let of_unit = |unit: i64| half.nearest(&rational(unit), |_| true);
@@ -101,7 +101,7 @@ pub fn integer_between(number: Number, below: i64, above: i64) -> i64 {
             let parts = (1..=9).map(|digits| second / 10i64.pow(digits)).filter(|&part| part > 0);
             [86_400, 3_600, 60, 1].into_iter().map(|seconds| seconds * second).chain(parts).find_map(of_unit)
         }
-        (Number::Date, None) => of_unit(1),
+        (NumericType::Date, None) => of_unit(1),
         (_, None) => half.whole(),
     };
     t.map_or(below, |t| t.to_integer().try_into().expect("between integers of 64 bits"))

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use lattree::bits::mix;
 use lattree::data::dataset::MISSING;
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task, Value};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task, Value};
 use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::Unseen;
 
@@ -73,14 +73,15 @@ fn random_column(random: &mut Random, name: &str, n_rows: usize, finite: bool) -
             let cell = |random: &mut Random| if many { random.below(40) as f64 / 8.0 } else { *random.pick(palette) };
             let cells = is_missing.iter().map(|&gone| (cell(random), gone));
             let cells = cells.map(|(x, gone)| if gone { f64::NAN } else { x }).collect();
-            (feature(name, Kind::Continuous(Number::Float)), Column::Floats(cells))
+            (feature(name, Kind::Continuous(NumericType::Float)), Column::Floats(cells))
         }
         1 => {
             let palette = *random.pick(&INTEGERS);
             let many = random.chance(30);
             let cell = |random: &mut Random| if many { random.below(50) as i64 } else { *random.pick(palette) };
             let values = (0..n_rows).map(|_| cell(random)).collect();
-            let number = *random.pick(&[Number::Integer, Number::Integer, Number::Date, Number::DatetimeMs]);
+            let number =
+                *random.pick(&[NumericType::Integer, NumericType::Integer, NumericType::Date, NumericType::DatetimeMs]);
             let missing = (missing > 0).then_some(is_missing);
             (feature(name, Kind::Continuous(number)), Column::Integers { values, missing })
         }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::budget::{Limits, Status};
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{Engine, Params};
 
 use crate::common::{Random, cost_of, for_seeds};
@@ -11,7 +11,7 @@ use crate::{check_proved, continuous, random_params, run};
 
 /// Rows of random values below `n_values`, with classes that follow the first column but for noise, and are skewed or not.
 fn random_classes(random: &mut Random, n_rows: usize, n_columns: usize, n_values: u64, n_classes: u64) -> Dataset {
-    let kind = || Kind::Continuous(Number::Integer);
+    let kind = || Kind::Continuous(NumericType::Integer);
     let feature = |column: usize| Feature { name: format!("x{column}"), kind: kind(), dtype: String::new() };
     let features = (0..n_columns).map(feature).collect();
     let task = Task::Classes(Labels::Integers((0..n_classes as i64).collect()));

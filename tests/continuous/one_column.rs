@@ -2,7 +2,7 @@
 //! is found part by part, by dynamic programming. No other reference goes beyond 65,536 values.
 
 use lattree::budget::Status;
-use lattree::data::{Column, Dataset, Kind, Number};
+use lattree::data::{Column, Dataset, Kind, NumericType};
 use lattree::optimal::{Engine, Params, Switches};
 
 use crate::common::tables::{feature, table};
@@ -64,9 +64,9 @@ fn one_column(random: &mut Random, n_values: usize, repeats: usize, n_classes: u
     let values = ranks.iter().map(|&rank| 1.0 + rank as f64 * f64::EPSILON).collect();
     let again = ranks.iter().map(|&rank| -(rank as i64)).collect();
     let columns = vec![
-        (feature("constant", Kind::Continuous(Number::Float)), Column::Floats(vec![1.5; n_rows])),
-        (feature("x", Kind::Continuous(Number::Float)), Column::Floats(values)),
-        (feature("again", Kind::Continuous(Number::Integer)), Column::Integers { values: again, missing: None }),
+        (feature("constant", Kind::Continuous(NumericType::Float)), Column::Floats(vec![1.5; n_rows])),
+        (feature("x", Kind::Continuous(NumericType::Float)), Column::Floats(values)),
+        (feature("again", Kind::Continuous(NumericType::Integer)), Column::Integers { values: again, missing: None }),
     ];
     (table(columns, n_classes, classes, None, weights), groups)
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::budget::Status;
-use lattree::data::{Binarizer, Column, Dataset, Kind, Number, Thresholds};
+use lattree::data::{Binarizer, Column, Dataset, Kind, NumericType, Thresholds};
 use lattree::optimal::{Engine, Params};
 
 use crate::brute::Brute;
@@ -33,7 +33,7 @@ fn random_problem(random: &mut Random, n_rows: u64, n_columns: u64) -> (Vec<Vec<
 
 fn dataset(columns: &[Vec<f64>], classes: &[u32]) -> Dataset {
     let column = |(index, cells): (usize, &Vec<f64>)| {
-        (feature(&format!("x{index}"), Kind::Continuous(Number::Float)), Column::Floats(cells.clone()))
+        (feature(&format!("x{index}"), Kind::Continuous(NumericType::Float)), Column::Floats(cells.clone()))
     };
     table(columns.iter().enumerate().map(column).collect(), 2, classes.to_vec(), None, None)
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lattree::Error;
 use lattree::budget::{Budget, Limits, Status};
-use lattree::data::{Column, Dataset, Feature, Kind, Labels, Nominal, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Feature, Kind, Labels, Nominal, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::optimal::{Board, Engine, Outcome, Params, search};
 use lattree::tree::{Node, Tree};
 
@@ -122,7 +122,7 @@ fn a_limit_of_time_is_kept() {
 #[test]
 fn classes_that_do_not_fit() {
     for (n_classes, memory) in [(70_000, None), (3_000, Some(50_000_000))] {
-        let kind = Kind::Continuous(Number::Integer);
+        let kind = Kind::Continuous(NumericType::Integer);
         let features = vec![Feature { name: "x".into(), kind, dtype: String::new() }];
         let task = Task::Classes(Labels::Integers((0..n_classes).collect()));
         let target = Some(TargetSchema { name: "y".into(), task, dtype: String::new() });

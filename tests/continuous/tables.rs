@@ -3,7 +3,7 @@
 //! A column is drawn as ranks, from which its values come by a map that keeps their order: so floats that are neighbours,
 //! integers that no float can hold, infinities and levels all stand for the same ranks.
 
-use lattree::data::{Column, Dataset, Feature, Kind, Number};
+use lattree::data::{Column, Dataset, Feature, Kind, NumericType};
 use lattree::objective::Units;
 
 use crate::common::Random;
@@ -71,9 +71,9 @@ impl Ranks {
         let Ranks { of, n_values } = self;
         let floats = |value: &dyn Fn(u64) -> f64| {
             let cells = of.iter().map(|rank| rank.map_or(f64::NAN, value)).collect();
-            (feature(name, Kind::Continuous(Number::Float)), Column::Floats(cells))
+            (feature(name, Kind::Continuous(NumericType::Float)), Column::Floats(cells))
         };
-        let integers = |number: Number, value: &dyn Fn(u64) -> i64| {
+        let integers = |number: NumericType, value: &dyn Fn(u64) -> i64| {
             let gone = of.iter().any(Option::is_none).then(|| of.iter().map(Option::is_none).collect());
             let values = of.iter().map(|rank| rank.map_or(7, value)).collect();
             (feature(name, Kind::Continuous(number)), Column::Integers { values, missing: gone })
@@ -94,13 +94,13 @@ impl Ranks {
                 rank if rank < half => -(f64::MAX / (rank as f64 + 1.0)),
                 rank => f64::MAX / (*n_values as f64 + 1.0 - rank as f64),
             }),
-            6 => integers(Number::Integer, &|rank| (rank * rank) as i64 - 3),
-            7 => integers(Number::Integer, &|rank| (1 << 53) + rank as i64),
-            8 => integers(Number::Integer, &|rank| match rank < half {
+            6 => integers(NumericType::Integer, &|rank| (rank * rank) as i64 - 3),
+            7 => integers(NumericType::Integer, &|rank| (1 << 53) + rank as i64),
+            8 => integers(NumericType::Integer, &|rank| match rank < half {
                 true => i64::MIN + rank as i64,
                 false => i64::MAX - (last - rank) as i64,
             }),
-            9 => integers(Number::Date, &|rank| 18_000 + rank as i64),
+            9 => integers(NumericType::Date, &|rank| 18_000 + rank as i64),
             10 if *n_values <= 40 => (feature(name, Kind::Ordinal(level_names(n_values + 1))), codes(&|rank| rank)),
             11 if *n_values <= 12 => {
                 let shift = random.below(*n_values);

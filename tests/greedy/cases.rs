@@ -1,7 +1,7 @@
 //! The cases of a table as the contract reads them: who is present, with what mass, and what its values are once
 //! missing ones were dealt with.
 
-use lattree::data::{Dataset, Kind, Number, Target, Value};
+use lattree::data::{Dataset, Kind, NumericType, Target, Value};
 use lattree::greedy::{ClassWeight, Missing, Params};
 use num_bigint::BigInt;
 use num_rational::BigRational;
@@ -206,7 +206,7 @@ fn centre(kind: &Kind, cells: impl Iterator<Item = (u128, Value)>) -> Option<Val
     let half = BigRational::new(1.into(), 2.into());
     Some(match number {
         // More digits than any float has: the text is read as the nearest one.
-        Number::Float => {
+        NumericType::Float => {
             let digits = (mean * BigInt::from(10).pow(1100)).to_integer();
             Value::Float(format!("{digits}e-1100").parse::<f64>().expect("a number") + 0.0)
         }

@@ -1,6 +1,6 @@
 //! What holds for every table: over fewer columns, for more threads, for counts, for trees as deep as a table is long.
 
-use lattree::data::{Column, Dataset, Feature, Kind, Number};
+use lattree::data::{Column, Dataset, Feature, Kind, NumericType};
 use lattree::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
 use lattree::tree::{Node, Test, Threshold, Tree};
 
@@ -119,7 +119,7 @@ fn of_cuts_that_gain_the_same_the_first_is_taken() {
         let line: Vec<(u32, f64)> = half.iter().chain(half.iter().rev()).copied().collect();
         let n = line.len() as i64;
         let columns = [("x", (0..n).collect()), ("z", (0..n).rev().collect())].map(|(name, values)| {
-            (feature(name, Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+            (feature(name, Kind::Continuous(NumericType::Integer)), Column::Integers { values, missing: None })
         });
         let (classes, weights): (Vec<u32>, Vec<f64>) = line.iter().copied().unzip();
         let data = table(columns.into(), n_classes as usize, classes, None, Some(weights));
@@ -159,12 +159,13 @@ fn large(random: &mut Random, n_rows: usize, n_columns: usize) -> Dataset {
         let codes = || values.iter().zip(&missing).map(|(&x, &gone)| Some(x as u32 % 9).filter(|_| !gone));
         let name = format!("x{index}");
         columns.push(match index % 3 {
-            0 => {
-                (feature(&name, Kind::Continuous(Number::Integer)), Column::Integers { values, missing: Some(missing) })
-            }
+            0 => (
+                feature(&name, Kind::Continuous(NumericType::Integer)),
+                Column::Integers { values, missing: Some(missing) },
+            ),
             1 => {
                 let cells = values.iter().zip(&missing).map(|(&x, &gone)| if gone { f64::NAN } else { x as f64 / 8.0 });
-                (feature(&name, Kind::Continuous(Number::Float)), Column::Floats(cells.collect()))
+                (feature(&name, Kind::Continuous(NumericType::Float)), Column::Floats(cells.collect()))
             }
             _ => (feature(&name, Kind::Nominal(level_names(9))), levels(&codes().collect::<Vec<_>>())),
         });
@@ -215,7 +216,7 @@ fn a_path_of_20_000_nodes_needs_no_stack() {
     let whole = move || {
         let column = Column::Integers { values: (0..VALUES as i64).collect(), missing: None };
         let classes: Vec<u32> = (0..VALUES as u32).map(|row| row % 2).collect();
-        let columns = vec![(feature("x", Kind::Continuous(Number::Integer)), column)];
+        let columns = vec![(feature("x", Kind::Continuous(NumericType::Integer)), column)];
         let data = table(columns, 2, classes.clone(), None, None);
         let tree = run(&data, &Params::default()).expect("a good table").tree;
         assert_eq!(tree.n_nodes(), VALUES - 1);
@@ -233,7 +234,13 @@ fn a_path_of_20_000_nodes_needs_no_stack() {
 fn calls_that_are_wrong_are_refused() {
     let values = Column::Integers { values: vec![1, 2], missing: None };
     let of = |weights| {
-        table(vec![(feature("x", Kind::Continuous(Number::Integer)), values.clone())], 2, vec![0, 1], None, weights)
+        table(
+            vec![(feature("x", Kind::Continuous(NumericType::Integer)), values.clone())],
+            2,
+            vec![0, 1],
+            None,
+            weights,
+        )
     };
     let grows = |data: &Dataset, params: Params| run(data, &params).is_ok();
     let each = |weights: &[f64]| Params { class_weight: ClassWeight::Each(weights.to_vec()), ..Params::default() };

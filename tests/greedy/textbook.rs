@@ -1,6 +1,6 @@
 //! Gains and trees that books print, and some by hand.
 
-use lattree::data::{Column, Dataset, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use lattree::data::{Column, Dataset, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use lattree::greedy::{Criterion, Missing, NominalSplits, Params};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
@@ -180,7 +180,7 @@ patrons is some: yes (4)";
 /// One column of whole numbers 1, 2, ...
 fn line(n_classes: usize, classes: &[u32]) -> Dataset {
     let values = (1..=classes.len() as i64).collect();
-    let column = (feature("x", Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None });
+    let column = (feature("x", Kind::Continuous(NumericType::Integer)), Column::Integers { values, missing: None });
     table(vec![column], n_classes, classes.to_vec(), None, None)
 }
 
@@ -253,7 +253,8 @@ fn missing_values_by_hand() {
     // 1, 2, none, none with classes 0, 1, 1, 1.
     let missing = vec![false, false, true, true];
     let column = Column::Integers { values: vec![1, 3, 0, 0], missing: Some(missing) };
-    let data = table(vec![(feature("x", Kind::Continuous(Number::Integer)), column)], 2, vec![0, 1, 1, 1], None, None);
+    let data =
+        table(vec![(feature("x", Kind::Continuous(NumericType::Integer)), column)], 2, vec![0, 1, 1, 1], None, None);
     let of = |mode| Params { missing: mode, ..Params::default() };
     let text = |mode| grown(&data, &of(mode)).to_text(None);
     // The two go down both branches in halves.

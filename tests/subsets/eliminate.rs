@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::budget::Status;
-use lattree::data::{Column, Dataset, Kind, Number};
+use lattree::data::{Column, Dataset, Kind, NumericType};
 use lattree::greedy::{self, Missing};
 use lattree::subsets::{Estimator, Outcome, Params};
 
@@ -181,7 +181,7 @@ fn many_values() {
                 (feature(&name, kind), levels(&codes))
             } else {
                 let values = cells.iter().map(|cell| cell.map_or(f64::NAN, |cell| cell as f64)).collect();
-                (feature(&name, Kind::Continuous(Number::Float)), Column::Floats(values))
+                (feature(&name, Kind::Continuous(NumericType::Float)), Column::Floats(values))
             });
         }
         let noise = *random.pick(&[2, 20, 100]);
@@ -213,7 +213,7 @@ fn one_for_each_class(n: usize, useless: usize) -> Dataset {
     let classes: Vec<u32> = (0..=n as u32).flat_map(|class| [class; 3]).collect();
     let column = |i: usize| {
         let values = classes.iter().map(|&class| i64::from(class == i as u32 + 1)).collect();
-        (feature(&format!("x{i}"), Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+        (feature(&format!("x{i}"), Kind::Continuous(NumericType::Integer)), Column::Integers { values, missing: None })
     };
     let constant = |i: usize| {
         let codes = vec![Some(0); classes.len()];
@@ -244,7 +244,7 @@ fn features_that_are_all_useless_are_all_removed() {
     let n = 9;
     let column = |i: usize| {
         let values = (0..64).map(|row: i64| row >> i & 1).collect();
-        (feature(&format!("x{i}"), Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+        (feature(&format!("x{i}"), Kind::Continuous(NumericType::Integer)), Column::Integers { values, missing: None })
     };
     // Parity, where no split gains anything; and a single class.
     let parity = (0..64u32).map(|row| row.count_ones() % 2).collect();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::Error;
 use lattree::budget::Status;
-use lattree::data::{Column, Dataset, Kind, Number, Target};
+use lattree::data::{Column, Dataset, Kind, NumericType, Target};
 use lattree::greedy;
 use lattree::subsets::{Board, Estimator, Goal, Outcome, Params, acceptable, exhaust};
 use lattree::tree::Tree;
@@ -89,7 +89,7 @@ fn random_fraction(random: &mut Random) -> f64 {
 /// One column of whole numbers, and classes.
 fn small(x: &[i64], classes: &[u32], weights: Option<Vec<f64>>) -> Dataset {
     let column = Column::Integers { values: x.to_vec(), missing: None };
-    table(vec![(feature("x", Kind::Continuous(Number::Integer)), column)], 2, classes.to_vec(), None, weights)
+    table(vec![(feature("x", Kind::Continuous(NumericType::Integer)), column)], 2, classes.to_vec(), None, weights)
 }
 
 /// Fault X3: `feature_penalty` was capped, so that a subset could be "proved" that is not the best.

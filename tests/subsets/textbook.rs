@@ -1,6 +1,6 @@
 //! The examples of the paper.
 
-use lattree::data::{Column, Dataset, Kind, Number};
+use lattree::data::{Column, Dataset, Kind, NumericType};
 use lattree::greedy::{Criterion, Missing};
 use lattree::subsets::{Board, Estimator, Goal, Order, Params, acceptable, count, distinct, eliminate, exhaust};
 use lattree::tree::{Node, Tree};
@@ -16,7 +16,7 @@ fn numbers<const N: usize>(rows: &[[i64; N]], counts: Option<Vec<u64>>) -> Datas
     let column = |j: usize| {
         let values = rows.iter().map(|row| row[j]).collect();
         let name = format!("a{}", j + 1);
-        (feature(&name, Kind::Continuous(Number::Integer)), Column::Integers { values, missing: None })
+        (feature(&name, Kind::Continuous(NumericType::Integer)), Column::Integers { values, missing: None })
     };
     table((0..N - 1).map(column).collect(), 2, rows.iter().map(|row| row[N - 1] as u32).collect(), counts, None)
 }

@@ -1,13 +1,13 @@
-"""Options that commands share, and the values that they may have."""
+"""Options that commands share."""
 
 import math
 from dataclasses import dataclass
-from enum import Enum
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
 import lattree
+from lattree._choices import Criterion, Missing, MissingInSubsets, NominalSplits
 
 INPUT, TREE, LIMITS, OUTPUT = "Table", "Tree", "Limits", "Output"
 """The parts that the options of a command are listed in, in this order."""
@@ -16,98 +16,6 @@ INPUT, TREE, LIMITS, OUTPUT = "Table", "Tree", "Limits", "Output"
 def option(*names: str, part: str = TREE, **keywords: Any) -> Any:
     """Return an option, listed in a part of the help."""
     return typer.Option(*names, rich_help_panel=part, **keywords)
-
-
-class Thresholds(str, Enum):
-    """Where columns of numbers are cut."""
-
-    auto = "auto"
-    all = "all"
-    exact = "exact"
-    quantile = "quantile"
-    mdlp = "mdlp"
-
-
-class Engine(str, Enum):
-    """Which exact search does the work."""
-
-    auto = "auto"
-    tests = "tests"
-    continuous = "continuous"
-
-
-class Rank(str, Enum):
-    """Which of several trees is best."""
-
-    objective = "objective"
-    nodes = "objective,nodes"
-
-
-class Criterion(str, Enum):
-    """How greedy splits are judged."""
-
-    information_gain = "information_gain"
-    gain_ratio = "gain_ratio"
-    gini = "gini"
-    error = "error"
-
-
-class NominalSplits(str, Enum):
-    """How nominal columns are split."""
-
-    multiway = "multiway"
-    one_vs_rest = "one_vs_rest"
-    subsets = "subsets"
-
-
-class Missing(str, Enum):
-    """What becomes of missing values."""
-
-    fractional = "fractional"
-    drop = "drop"
-    mean = "mean"
-    class_mean = "class_mean"
-    level = "level"
-
-
-class MissingInSubsets(str, Enum):
-    """The same where the split of a node must not depend on more than its cases."""
-
-    fractional = "fractional"
-    mean = "mean"
-    class_mean = "class_mean"
-    level = "level"
-
-
-class ClassWeight(str, Enum):
-    """How much the cases of each class matter."""
-
-    balanced = "balanced"
-
-
-class Order(str, Enum):
-    """In which order the features of a tree are taken away."""
-
-    frontier = "frontier"
-    frontier_cases = "frontier_cases"
-    reverse = "reverse"
-    fixed = "fixed"
-
-
-class Method(str, Enum):
-    """How features are selected."""
-
-    elimination = "elimination"
-    best = "best"
-    accept = "accept"
-
-
-class Estimator(str, Enum):
-    """How the error of a tree is estimated."""
-
-    search = "search"
-    training = "training"
-    pessimistic = "pessimistic"
 
 
 MaxDepth = Annotated[int | None, option(metavar="N", help="Most splits on a path from the root to a leaf.")]
@@ -127,7 +35,7 @@ Test = Annotated[
 class Growth:
     """How greedy trees grow."""
 
-    criterion: Annotated[Criterion, option(help="What makes a split good.")] = Criterion.information_gain
+    criterion: Annotated[Criterion, option(help="What makes a split good.")] = "information_gain"
     min_cases: Annotated[int, option(metavar="N", help="Fewest rows in a node that is split.")] = 2
     min_branch: Annotated[int | None, option(metavar="N", help="Fewest rows in at least two branches of a split.")] = (
         None
@@ -139,12 +47,12 @@ class Growth:
     nominal_splits: Annotated[
         NominalSplits,
         option(help="Columns of names: a branch per level, one level against the rest, or sets of levels."),
-    ] = NominalSplits.multiway
-    class_weight: Annotated[ClassWeight | None, option(help="All classes weigh the same in total.")] = None
+    ] = "multiway"
+    class_weight: Annotated[Literal["balanced"] | None, option(help="All classes weigh the same in total.")] = None
 
     def keywords(self) -> dict[str, Any]:
         """Return them as the searches take them."""
-        return values(**vars(self))
+        return dict(vars(self))
 
 
 @dataclass
@@ -168,8 +76,3 @@ class Limits:
                 raise lattree.ParameterError(f"`memory_limit` must be a number of megabytes from 0 on, got {memory:g}")
             memory = int(memory * 1_000_000)
         return {"time_limit": self.time_limit, "memory_limit": memory, "threads": self.threads}
-
-
-def values(**options: Any) -> dict[str, Any]:
-    """Return options with the values that choices stand for."""
-    return {name: option.value if isinstance(option, Enum) else option for name, option in options.items()}

@@ -3,27 +3,19 @@
 import contextlib
 import json as json_format
 import sys
-from typing import Annotated
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
 import lattree
+from lattree._choices import Estimator, Order
 from lattree._progress import number
-from lattree.cli._options import (
-    OUTPUT,
-    Estimator,
-    Growth,
-    Limits,
-    Method,
-    MissingInSubsets,
-    Order,
-    Required,
-    SubsetGaps,
-    option,
-    values,
-)
+from lattree.cli._options import OUTPUT, Growth, Limits, Required, SubsetGaps, option
 from lattree.cli._output import Form, names, progress, summarize
 from lattree.cli._table import Table
+
+Method: TypeAlias = Literal["elimination", "best", "accept"]
+"""How columns are selected."""
 
 
 def distinct(
@@ -31,7 +23,7 @@ def distinct(
     growth: Growth,
     limits: Limits,
     required: Required = None,
-    missing: SubsetGaps = MissingInSubsets.fractional,
+    missing: SubsetGaps = "fractional",
     order: Annotated[
         Order,
         option(
@@ -39,7 +31,7 @@ def distinct(
             "come to (frontier_cases), the reverse of frontier, or the last (fixed). The trees are the same; "
             "frontier is the fastest as a rule."
         ),
-    ] = Order.frontier,
+    ] = "frontier",
     list_: Annotated[
         bool, option("--list", part=OUTPUT, help="Print the columns of every tree, one tree per line.")
     ] = False,
@@ -47,8 +39,8 @@ def distinct(
 ) -> None:
     """Count or list the greedy trees over all subsets of the columns."""
     data = table.load_to_learn()
-    keywords = values(order=order, required=required or (), missing=missing)
-    search = lattree.DistinctTreeSearch(**keywords, **growth.keywords(), **limits.keywords())
+    keywords = growth.keywords() | limits.keywords()
+    search = lattree.DistinctTreeSearch(order=order, required=required or (), missing=missing, **keywords)
     if list_:
         counts = _list_trees(search.run(data), json)
     else:
@@ -70,7 +62,7 @@ def select(
             help="elimination: take away column by column while the error does not grow; best: the least error of all "
             "subsets, proved; accept: one at most DELTA from that."
         ),
-    ] = Method.elimination,
+    ] = "elimination",
     delta: Annotated[
         float | None, option(metavar="DELTA", help="For accept: how far from the least error, as a share of the rows.")
     ] = None,
@@ -81,7 +73,7 @@ def select(
     error: Annotated[
         Estimator,
         option(help="What is small: the error on rows held out (search), in training, or C4.5's pessimistic estimate."),
-    ] = Estimator.search,
+    ] = "search",
     search: Annotated[
         str | None, option(metavar="FILE", help="The rows held out; if not given, a part of the table.")
     ] = None,
@@ -90,18 +82,18 @@ def select(
     ] = None,
     seed: Annotated[int, option(metavar="N", help="Which rows this part has.")] = 0,
     required: Required = None,
-    missing: SubsetGaps = MissingInSubsets.fractional,
+    missing: SubsetGaps = "fractional",
 ) -> None:
     """Select columns whose greedy tree has few errors on other rows."""
     _check(method, error, delta, feature_penalty, search, fraction)
     building, judge = table.load_to_learn(), None
     if search is not None:
         judge = table.read_like(search, building)
-    elif error is Estimator.search:
+    elif error == "search":
         building, judge = building.split(0.3 if fraction is None else fraction, seed=seed)
-    keywords = values(error=error, required=required or (), missing=missing)
-    keywords |= growth.keywords() | limits.keywords()
-    if method is Method.elimination:
+    keywords = growth.keywords() | limits.keywords()
+    keywords |= {"error": error, "missing": missing, "required": required or ()}
+    if method == "elimination":
         run = lattree.BackwardEliminationSearch(**keywords).run
     else:
         penalty = feature_penalty or 0.0
@@ -116,7 +108,7 @@ def select(
         form.write(result.tree)
     of = f"features {len(result.features)} of {building.n_features}"
     proof = f", objective {number(result.objective)}, lower bound {number(result.lower_bound)}"
-    if method is Method.elimination:  # which has no penalty, and proves nothing
+    if method == "elimination":  # which has no penalty, and proves nothing
         proof = ""
     summarize(result, f"; {of}, error {number(result.error)}{proof}, trees built {result.stats['built']}")
 
@@ -129,13 +121,13 @@ def _check(
     search: str | None,
     fraction: float | None,
 ) -> None:
-    if delta is not None and method is not Method.accept:
+    if delta is not None and method != "accept":
         raise typer.BadParameter("--delta is for --method accept")
-    if feature_penalty is not None and method is Method.elimination:
+    if feature_penalty is not None and method == "elimination":
         raise typer.BadParameter("--feature-penalty is for --method best and accept")
     if search is not None and fraction is not None:
         raise typer.BadParameter("--search and --search-fraction exclude each other")
-    if error is not Estimator.search and (search is not None or fraction is not None):
+    if error != "search" and (search is not None or fraction is not None):
         raise typer.BadParameter("--search and --search-fraction are for --error search")
 
 

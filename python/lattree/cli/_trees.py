@@ -1,23 +1,12 @@
 """`lattree optimal` and `lattree greedy`: one tree from a table."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import lattree
 from lattree import experiments
+from lattree._choices import Engine, Thresholds
 from lattree._progress import number
-from lattree.cli._options import (
-    Engine,
-    Gaps,
-    Growth,
-    Limits,
-    MinLeaf,
-    MinLeafMass,
-    Missing,
-    Rank,
-    Test,
-    Thresholds,
-    option,
-)
+from lattree.cli._options import Gaps, Growth, Limits, MinLeaf, MinLeafMass, Test, option
 from lattree.cli._output import Form, held_out, progress, summarize
 from lattree.cli._table import Table
 
@@ -33,7 +22,7 @@ def optimal(
     min_leaf_mass: MinLeafMass = 0.0,
     node_penalty: Annotated[float, option(metavar="X", help="What each split costs, in errors.")] = 0.0,
     rank: Annotated[
-        Rank | None,
+        Literal["objective", "objective,nodes"] | None,
         option(help="The best tree has the fewest errors (objective), and of those the fewest splits (nodes)."),
     ] = None,
     thresholds: Annotated[
@@ -42,30 +31,30 @@ def optimal(
             help="Where columns of numbers are cut: at all values (all and exact are the same), at quantiles, where "
             "the description is shortest (mdlp); auto: at all values unless that is hopeless."
         ),
-    ] = Thresholds.auto,
+    ] = "auto",
     max_thresholds: Annotated[int | None, option(metavar="N", help="Most cuts of one column.")] = None,
     engine: Annotated[
         Engine, option(help="How to search: by yes/no tests, or on columns of numbers as they are. Same trees.")
-    ] = Engine.auto,
+    ] = "auto",
 ) -> None:
     """Find a tree with the fewest training errors, and prove it."""
     data = table.load_to_learn()
     rows = None if test is None else table.read_like(test, data)
-    keywords = limits.keywords() | ({} if rank is None else {"rank": rank.value.split(",")})
+    keywords = limits.keywords() | ({} if rank is None else {"rank": rank.split(",")})
     search = lattree.OptimalTreeSearch(
         max_depth=max_depth,
         max_nodes=max_nodes,
         min_leaf=min_leaf,
         min_leaf_mass=min_leaf_mass,
         node_penalty=node_penalty,
-        binarizer=lattree.Binarizer(thresholds=thresholds.value, max_thresholds=max_thresholds),
-        engine=engine.value,
+        binarizer=lattree.Binarizer(thresholds=thresholds, max_thresholds=max_thresholds),
+        engine=engine,
         **keywords,
     )
     with progress() as report:
         result = search.run(data, progress=report, on_interrupt="return")
     form.write(result.tree)
-    over = _over(result, chosen=thresholds is not Thresholds.auto or max_thresholds is not None)
+    over = _over(result, chosen=thresholds != "auto" or max_thresholds is not None)
     found = f"; objective {number(result.objective)}, lower bound {number(result.lower_bound)}"
     summarize(result, over + found + held_out(result.tree, data, rows))
 
@@ -85,13 +74,13 @@ def greedy(
     form: Form,
     test: Test = None,
     max_leaves: Annotated[int | None, option(metavar="N", help="Most leaves; the best splits come first.")] = None,
-    missing: Gaps = Missing.fractional,
+    missing: Gaps = "fractional",
 ) -> None:
     """Grow a tree from the root, split by split, as C4.5 and CART do."""
     data = table.load_to_learn()
     rows = None if test is None else table.read_like(test, data)
     keywords = growth.keywords() | limits.keywords()
-    result = lattree.GreedyTreeSearch(max_leaves=max_leaves, missing=missing.value, **keywords).run(
+    result = lattree.GreedyTreeSearch(max_leaves=max_leaves, missing=missing, **keywords).run(
         data, on_interrupt="return"
     )
     tree = result.tree

@@ -23,8 +23,8 @@ from lattree._core import (
     Tree,
     _shown,
 )
-from lattree._frames import to_series
 from lattree._progress import Line
+from lattree._series import to_series
 from lattree.experiments._compare import FINISHED, TreeSearch, named
 from lattree.experiments._folds import check_dataset, error_rate
 

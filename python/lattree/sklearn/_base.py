@@ -20,7 +20,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
-from lattree._frames import is_pandas
+from lattree._series import is_pandas
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
 NOT_NEGATIVE = Interval(Real, 0, None, closed="left")

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ChainLimits;
 use crate::bits::mix;
 use crate::budget::Stop;
-use crate::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+use crate::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
 use crate::greedy::data::GrowthData;
 use crate::greedy::growth::Growth;
 use crate::greedy::{Criterion, Missing, NominalSplits, Params, dispatch, params, to_tree};
@@ -29,7 +29,7 @@ fn table(seed: u64) -> Dataset {
         let (kind, bins) = match kind {
             0..4 => {
                 let value = |row| if is_missing(row) { f64::NAN } else { value(row) as f64 };
-                (Kind::Continuous(Number::Float), Column::Floats((0..n).map(value).collect()))
+                (Kind::Continuous(NumericType::Float), Column::Floats((0..n).map(value).collect()))
             }
             _ => {
                 let levels = (0..n).map(|level| format!("{level:03}")).collect();

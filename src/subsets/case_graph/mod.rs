@@ -175,14 +175,14 @@ impl<S: FeatureSet> Drop for CaseGraph<'_, S> {
 mod tests {
     use super::*;
     use crate::budget::Limits;
-    use crate::data::{Column, Dataset, Feature, Kind, Labels, Number, Schema, Target, TargetSchema, Task};
+    use crate::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
     use crate::subsets::params::{Estimator, Params};
 
     /// Alternating classes make a chain of splits.
     fn chain(n: i64) -> Dataset {
         let task = Task::Classes(Labels::Booleans(vec![false, true]));
         let target = TargetSchema { name: "y".into(), task, dtype: String::new() };
-        let feature = Feature { name: "x".into(), kind: Kind::Continuous(Number::Integer), dtype: String::new() };
+        let feature = Feature { name: "x".into(), kind: Kind::Continuous(NumericType::Integer), dtype: String::new() };
         let schema = Schema { features: vec![feature], target: Some(target) };
         let column = Column::Integers { values: (0..n).collect(), missing: None };
         let classes = Target::Classes((0..n).map(|x| (x % 2) as u32).collect());

@@ -24,11 +24,11 @@ use super::error_units::ErrorUnits;
 use super::setup::SetupError;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::Costs;
+use crate::data::ByteMatrix;
 use crate::data::Dataset;
 use crate::error::Result;
 use crate::greedy::engine::{CodedTest, GrowthData, have_equal_costs};
 use crate::greedy::{self, Missing};
-use crate::lines::Lines;
 use crate::tree::Tree;
 
 /// Held-out cases with their classes, and what an error on each of them costs.
@@ -45,7 +45,7 @@ pub(super) struct HoldoutSet {
     columns: Vec<HoldoutColumn>,
     /// Per case and column of few codes: the last byte of the code. A case goes from split to split, that is, from
     /// column to column, so its codes lie side by side.
-    narrow: Lines,
+    narrow: ByteMatrix,
     costs: Costs,
     /// Costs as trees carry them, where a case that is spread gets the class of least expected cost.
     spread_costs: Option<Box<[f64]>>,
@@ -82,7 +82,7 @@ impl HoldoutSet {
             total: masses.iter().sum(),
             masses,
             columns: Vec::new(),
-            narrow: Lines::new(0, 0),
+            narrow: ByteMatrix::new(0, 0),
             costs: costs.clone(),
             spread_costs: uneven.map(|costs| costs.iter().flatten().copied().collect()),
         })
@@ -115,7 +115,7 @@ impl HoldoutSet {
             n_narrow += 1;
         }
         ticker.budget().reserve(n * n_narrow.next_multiple_of(8) as u64)?.keep();
-        self.narrow = Lines::new(self.n_cases, n_narrow);
+        self.narrow = ByteMatrix::new(self.n_cases, n_narrow);
         for column in &self.columns {
             ticker.tick(2 * self.n_cases)?;
             if let Some(place) = column.narrow {

@@ -1,9 +1,9 @@
 //! Where a split sends held-out cases.
 
 use super::column::{HoldoutColumn, NARROW, UNSEEN};
+use crate::data::ByteMatrix;
 use crate::data::Value;
 use crate::greedy::engine::{CodedTest, MISSING, TrainingColumn};
-use crate::lines::Lines;
 use crate::tree::Threshold;
 
 /// Where a case goes at a split.
@@ -73,7 +73,7 @@ impl Routing {
 #[derive(Clone, Copy)]
 pub(crate) struct Router<'a> {
     pub(super) column: &'a HoldoutColumn,
-    pub(super) narrow: &'a Lines,
+    pub(super) narrow: &'a ByteMatrix,
     pub(super) routing: &'a Routing,
     pub(super) cut: &'a CodedTest,
 }

@@ -10,9 +10,10 @@
 //! {"label":0,"masses":[50,0,0],"empty":true}
 //! {"mean":3.25,"mass":12}
 //! ```
-//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `each_of`, `missing`. Integers are exact
-//! to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings `"inf"` and
-//! `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a prediction.
+//! Tests: `at_most` (threshold `float`, `integer` or `level`), `is`, `in`, `each_level`, `each_of`, `missing`. Integers
+//! are exact to 64 bits, floats have the shortest digits that give them back; infinite thresholds are the strings
+//! `"inf"` and `"-inf"`. Unknown keys are ignored at the top and refused in nodes, where ignoring one could change a
+//! prediction.
 //!
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
@@ -23,17 +24,18 @@
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::{Leaf, Node, Policies, Split, Test, Tree};
+use super::node_record::{CheckedNode, NodeRecord};
 use crate::data::{Labels, Schema};
 use crate::error::{Error, Result};
 use crate::names::quoted;
+use crate::tree::{Policies, Tree};
 
 const FORMAT: &str = "lattree.tree";
-/// Of trees without costs.
+/// The version of trees without costs.
 const PLAIN: u64 = 1;
-/// Of trees with costs.
+/// The version of trees with costs.
 const WITH_COSTS: u64 = 2;
 
 #[derive(Deserialize)]
@@ -52,164 +54,7 @@ struct Body {
     rows: Option<Vec<u64>>,
     #[serde(default)]
     label_costs: Option<Vec<Vec<f64>>>,
-    nodes: Vec<Checked>,
-}
-
-/// A node as written: the keys of all kinds of node, of which each kind has its own.
-#[derive(Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Written {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    test: Option<Test>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    children: Option<Box<[u32]>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    label: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    masses: Option<Vec<Amount>>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    default: Option<u32>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    missing: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    empty: Option<bool>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mean: Option<Amount>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    mass: Option<Amount>,
-}
-
-/// A node that has the keys of one kind. Checked while reading, so that a long list of `{}` fails at the first.
-#[derive(Deserialize)]
-#[serde(try_from = "Written")]
-struct Checked(Node);
-
-impl TryFrom<Written> for Checked {
-    type Error = &'static str;
-
-    fn try_from(written: Written) -> std::result::Result<Self, Self::Error> {
-        let floats = |amounts: Vec<Amount>| amounts.into_iter().map(|Amount(x)| x).collect();
-        match written {
-            Written {
-                test: Some(test),
-                children: Some(children),
-                masses: Some(masses),
-                default: Some(default),
-                missing,
-                label: None,
-                empty: None,
-                mean: None,
-                mass: None,
-            } => Ok(Checked(Node::Split(Split {
-                test,
-                children,
-                masses: floats(masses),
-                default,
-                missing: missing.unwrap_or(false),
-            }))),
-            Written {
-                label: Some(label),
-                masses: Some(masses),
-                empty,
-                test: None,
-                children: None,
-                default: None,
-                missing: None,
-                mean: None,
-                mass: None,
-            } => {
-                let empty = empty.unwrap_or(false);
-                Ok(Checked(Node::Leaf(Leaf::Class { label, masses: floats(masses), empty })))
-            }
-            Written {
-                mean: Some(Amount(mean)),
-                mass: Some(Amount(mass)),
-                test: None,
-                children: None,
-                label: None,
-                masses: None,
-                default: None,
-                missing: None,
-                empty: None,
-            } => Ok(Checked(Node::Leaf(Leaf::Number { mean, mass }))),
-            _ => Err("a node has the keys test, children, masses, default, or label, masses, or mean, mass"),
-        }
-    }
-}
-
-impl From<&Node> for Written {
-    fn from(node: &Node) -> Self {
-        let amounts = |floats: &[f64]| Some(floats.iter().copied().map(Amount).collect());
-        match node {
-            Node::Split(split) => Written {
-                test: Some(split.test.clone()),
-                children: Some(split.children.clone()),
-                masses: amounts(&split.masses),
-                default: Some(split.default),
-                missing: split.missing.then_some(true),
-                ..Written::default()
-            },
-            Node::Leaf(Leaf::Class { label, masses, empty }) => Written {
-                label: Some(*label),
-                masses: amounts(masses),
-                empty: empty.then_some(true),
-                ..Written::default()
-            },
-            Node::Leaf(Leaf::Number { mean, mass }) => {
-                Written { mean: Some(Amount(*mean)), mass: Some(Amount(*mass)), ..Written::default() }
-            }
-        }
-    }
-}
-
-/// A finite float, written without a fraction where it has none: `50`, not `50.0`.
-#[derive(Clone, Copy, Deserialize)]
-struct Amount(f64);
-
-impl Serialize for Amount {
-    fn serialize<S: Serializer>(&self, serializer: S) -> std::result::Result<S::Ok, S::Error> {
-        match self.0 {
-            x if x.fract() == 0.0 && x.abs() < 9e15 => serializer.serialize_i64(x as i64), // exact below 2^53
-            x => serializer.serialize_f64(x),
-        }
-    }
-}
-
-/// A float that may be infinite, for `#[serde(with = ...)]`.
-pub(super) mod float {
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    #[derive(Serialize, Deserialize)]
-    #[serde(untagged, expecting = "expected a number, \"inf\" or \"-inf\"")]
-    enum Float {
-        Finite(f64),
-        Infinite(Infinite),
-    }
-
-    #[derive(Serialize, Deserialize)]
-    enum Infinite {
-        #[serde(rename = "inf")]
-        Positive,
-        #[serde(rename = "-inf")]
-        Negative,
-    }
-
-    pub(in super::super) fn serialize<S: Serializer>(x: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-        match *x {
-            f64::INFINITY => Float::Infinite(Infinite::Positive),
-            f64::NEG_INFINITY => Float::Infinite(Infinite::Negative),
-            x => Float::Finite(x),
-        }
-        .serialize(serializer)
-    }
-
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
-        Ok(match Float::deserialize(deserializer)? {
-            Float::Finite(x) => x,
-            Float::Infinite(Infinite::Positive) => f64::INFINITY,
-            Float::Infinite(Infinite::Negative) => f64::NEG_INFINITY,
-        })
-    }
+    nodes: Vec<CheckedNode>,
 }
 
 impl Tree {
@@ -217,7 +62,7 @@ impl Tree {
     ///
     /// Complexity: O(schema + nodes).
     pub fn to_json(&self) -> String {
-        let nodes: Vec<String> = self.nodes.iter().map(|node| json(&Written::from(node))).collect();
+        let nodes: Vec<String> = self.nodes.iter().map(|node| json(&NodeRecord::from(node))).collect();
         let n_classes = self.schema.labels().map_or(0, Labels::len);
         let by_class = |name: &str, costs: &Option<Box<[f64]>>| {
             let by_class = |costs: &[f64]| json(&costs.chunks(n_classes.max(1)).collect::<Vec<_>>());
@@ -257,7 +102,7 @@ impl Tree {
         if schema.labels().is_some_and(|labels| !distinct(labels)) {
             return Err(bad("in its schema, a class label occurs twice".into()));
         }
-        let nodes = body.nodes.into_iter().map(|Checked(node)| node).collect();
+        let nodes = body.nodes.into_iter().map(|CheckedNode(node)| node).collect();
         let mut tree = Tree::new(Arc::new(schema), body.policies, nodes)?;
         if let Some(rows) = body.rows {
             tree = tree.with_rows(rows)?;
@@ -300,11 +145,11 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{MissingPolicy, Threshold, sample};
     use super::*;
-    use crate::data::{Task, schema::TargetSchema};
+    use crate::data::{TargetSchema, Task};
+    use crate::tree::{Leaf, MissingPolicy, Node, Test, Threshold, fixtures};
 
-    const GOLDEN: &str = include_str!("../../tests/data/tree_v1.json");
+    const GOLDEN: &str = include_str!("../../../tests/data/tree_v1.json");
 
     fn problem(text: &str) -> String {
         match Tree::from_json(text) {
@@ -345,11 +190,11 @@ mod tests {
         assert!(tree.nodes().iter().any(|node| matches!(node, Node::Split(split) if split.test == infinite)));
     }
 
-    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here, so
-    /// none says "or missing", whatever came in training.)
+    /// As above, for the tag that came later: its words and its hash, too. (Missing values go down all branches here,
+    /// so none says "or missing", whatever came in training.)
     #[test]
     fn a_file_with_each_of_loads_for_ever() {
-        let text = include_str!("../../tests/data/tree_v1_each_of.json");
+        let text = include_str!("../../../tests/data/tree_v1_each_of.json");
         let tree = Tree::from_json(text).unwrap();
         assert_round_trip(&tree);
         let each_of = |levels: &[u32], missing| Test::EachOf { feature: 0, levels: levels.to_vec(), missing };
@@ -377,7 +222,7 @@ city is any other
 
     #[test]
     fn the_form_is_as_documented() {
-        let text = sample::iris().to_json();
+        let text = fixtures::iris().to_json();
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[0].starts_with(r#"{"format":"lattree.tree","version":1,"library":""#));
         assert_eq!(lines[2], r#""policies":{"missing":"default","unseen":"majority"},"#);
@@ -387,13 +232,13 @@ city is any other
         );
         assert_eq!(lines[5], r#"{"label":0,"masses":[50,0,0]},"#);
         let nodes = vec![Node::Leaf(Leaf::Number { mean: 3.25, mass: 12.0 })];
-        let number = Tree::new(sample::number_schema(), sample::DEFAULT, nodes).unwrap();
+        let number = Tree::new(fixtures::number_schema(), fixtures::DEFAULT, nodes).unwrap();
         assert!(number.to_json().contains(r#"{"mean":3.25,"mass":12}"#));
     }
 
     #[test]
     fn a_deep_tree_is_kept() {
-        assert_round_trip(&sample::chain(100_000));
+        assert_round_trip(&fixtures::chain(100_000));
     }
 
     #[test]
@@ -404,8 +249,8 @@ city is any other
             Labels::Strings(vec!["a\"b".into(), "two\nlines".into(), "🌳\0".into()]),
         ] {
             let target = TargetSchema { name: "y".into(), task: Task::Classes(labels), dtype: "any".into() };
-            let schema = Schema { target: Some(target), ..(*sample::schema()).clone() };
-            assert_round_trip(&Tree::new(schema.into(), sample::DEFAULT, vec![sample::leaf(1)]).unwrap());
+            let schema = Schema { target: Some(target), ..(*fixtures::schema()).clone() };
+            assert_round_trip(&Tree::new(schema.into(), fixtures::DEFAULT, vec![fixtures::leaf(1)]).unwrap());
         }
     }
 
@@ -422,7 +267,7 @@ city is any other
 
     #[test]
     fn trees_with_costs_are_of_version_2() {
-        let plain = sample::iris();
+        let plain = fixtures::iris();
         let costs = vec![vec![0.0, 1.0, 2.5], vec![3.0, 0.0, 1.0], vec![1.0, 1.0, 0.0]];
         let tree = plain.clone().with_costs(&costs).unwrap();
         assert_round_trip(&tree);
@@ -517,7 +362,7 @@ city is any other
 
     proptest! {
         #[test]
-        fn every_tree_comes_back(tree in sample::any_tree()) {
+        fn every_tree_comes_back(tree in fixtures::any_tree()) {
             assert_round_trip(&tree);
         }
 
@@ -525,14 +370,14 @@ city is any other
         fn float_thresholds_come_back_bit_by_bit(bits in any::<u64>()) {
             let t = f64::from_bits(bits);
             prop_assume!(!t.is_nan());
-            let test = sample::below(0, t);
-            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 2)).unwrap();
+            let test = fixtures::below(0, t);
+            let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(test, 2)).unwrap();
             assert_round_trip(&tree);
         }
 
         #[test]
         fn damaged_files_never_panic(
-            tree in sample::any_tree(),
+            tree in fixtures::any_tree(),
             cut in any::<prop::sample::Index>(),
             damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
         ) {

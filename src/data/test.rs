@@ -1,22 +1,22 @@
-//! The questions a node can ask of a case.
+//! Tests: the questions that a node can ask of a case.
 
 use serde::{Deserialize, Serialize};
 
-use crate::data::Value;
+use super::dataset::Value;
 
 /// The constant of a test `x <= t`.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Threshold {
-    /// For float columns.
-    Float(#[serde(with = "super::json::float")] f64),
-    /// For integers, dates and times.
+    /// The constant of a column of floats.
+    Float(#[serde(with = "super::serde_float")] f64),
+    /// The constant of a column of integers, dates or times.
     Integer(i64),
-    /// For ordinal columns: a position in the column's levels.
+    /// The constant of an ordinal column: a position in its levels.
     Level(u32),
 }
 
-/// A question about one feature. Branch 0 is taken by cases that pass.
+/// A question about one feature. Cases that pass take branch 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Test {
@@ -64,6 +64,18 @@ pub enum Test {
 }
 
 impl Test {
+    /// The kind of test, as tree files have it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Test::AtMost { .. } => "at_most",
+            Test::Is { .. } => "is",
+            Test::In { .. } => "in",
+            Test::EachLevel { .. } => "each_level",
+            Test::EachOf { .. } => "each_of",
+            Test::Missing { .. } => "missing",
+        }
+    }
+
     /// The position of the feature asked about.
     pub fn feature(&self) -> u32 {
         match *self {

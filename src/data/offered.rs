@@ -1,40 +1,43 @@
-//! The tests that a table offers, without a table of what each row passes: that would grow with the square of the rows.
+//! The list of tests that a table offers, made without the matrix of rows and tests, which may grow with the square of
+//! the rows.
 //!
-//! A test is told from others by two 64-bit sums over the rows that pass it, of numbers without a pattern: those of all
-//! cuts of a column are found in one pass. Two tests of different rows have equal sums once in 2^128.
+//! Tests are compared by fingerprints: two 64-bit sums, over the rows that pass, of a hash of the row. One pass over a
+//! column finds the fingerprints of all its cuts. Tests that different rows pass have equal fingerprints with a
+//! probability of 2^-128.
 
 use rustc_hash::FxHashSet;
 
 use super::binarize::{Binarizer, CodedColumn, Passes};
-use super::codes::unpack;
+use super::bit_planes::unpack;
 #[cfg(feature = "python")]
 use super::dataset::Column;
 use super::dataset::Dataset;
+use super::test::Test;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::error::Result;
-use crate::tree::Test;
 
-/// How many rows there are, and the sums of their numbers.
+/// The fingerprint of a set of rows: how many they are, and two sums of their hashes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sums(u32, [u64; 2]);
+struct Fingerprint(u32, [u64; 2]);
 
-impl Sums {
+impl Fingerprint {
     fn of_row(row: usize) -> Self {
         let first = bits::mix(row as u64);
-        Sums(1, [first, bits::mix(first ^ 0x9e37_79b9_7f4a_7c15)])
+        Fingerprint(1, [first, bits::mix(first ^ 0x9e37_79b9_7f4a_7c15)])
     }
 
     fn plus(self, other: Self) -> Self {
-        Sums(self.0 + other.0, [0, 1].map(|i| self.1[i].wrapping_add(other.1[i])))
+        Fingerprint(self.0 + other.0, [0, 1].map(|i| self.1[i].wrapping_add(other.1[i])))
     }
 
     fn without(self, other: Self) -> Self {
-        Sums(self.0 - other.0, [0, 1].map(|i| self.1[i].wrapping_sub(other.1[i])))
+        Fingerprint(self.0 - other.0, [0, 1].map(|i| self.1[i].wrapping_sub(other.1[i])))
     }
 }
 
-/// The tests of [`BinaryTable::new`](super::BinaryTable::new). The outer result is the call's, the inner one the budget's.
+/// The tests of [`BinaryTable::new`](super::BinaryTable::new). The outer result is the call's, the inner one the
+/// budget's.
 ///
 /// Complexity: O(n log n) per column, and O(tests), in time; O(cells + tests) in memory.
 pub(crate) fn list_tests(
@@ -47,9 +50,10 @@ pub(crate) fn list_tests(
     Ok(coded.and_then(|(columns, _)| distinct(data, columns, &mut Ticker::new(budget))))
 }
 
-/// Which tests each row of a table passes, row by row: 1 or 0. A missing value and an unseen level pass no test on a value.
+/// A matrix of rows and tests, row by row: 1 where the row passes the test, else 0. A missing value and an unseen level
+/// pass no test of a value.
 ///
-/// The table has the columns that the tests ask about. Complexity: O(rows x tests).
+/// The table must have the columns that the tests ask about. Complexity: O(rows x tests).
 #[cfg(feature = "python")]
 pub(crate) fn passes(tests: &[Test], data: &Dataset, budget: &Budget) -> std::result::Result<Vec<i8>, Stop> {
     let mut ticker = Ticker::new(budget);
@@ -74,7 +78,7 @@ pub(crate) fn passes(tests: &[Test], data: &Dataset, budget: &Budget) -> std::re
 /// The tests that are not constant and differ from every earlier one and its complement.
 fn distinct(data: &Dataset, columns: Vec<CodedColumn>, ticker: &mut Ticker) -> std::result::Result<Vec<Test>, Stop> {
     let present = data.present();
-    let all = bits::ones(&present).map(Sums::of_row).fold(Sums::default(), Sums::plus);
+    let all = bits::ones(&present).map(Fingerprint::of_row).fold(Fingerprint::default(), Fingerprint::plus);
     let first = bits::ones(&present).next();
     let mut known: FxHashSet<[u64; 2]> = FxHashSet::default();
     let mut tests = Vec::new();
@@ -84,23 +88,23 @@ fn distinct(data: &Dataset, columns: Vec<CodedColumn>, ticker: &mut Ticker) -> s
         let _codes = ticker.budget().reserve(4 * data.n_rows() as u64)?;
         let codes = unpack(&codes.planes().collect::<Vec<_>>(), data.n_rows());
         let n_codes = codes.iter().max().map_or(0, |&code| code as usize + 1);
-        let mut of_codes = vec![Sums::default(); n_codes];
+        let mut by_code = vec![Fingerprint::default(); n_codes];
         for row in bits::ones(&present) {
-            let sums = &mut of_codes[codes[row] as usize];
-            *sums = sums.plus(Sums::of_row(row));
+            let sums = &mut by_code[codes[row] as usize];
+            *sums = sums.plus(Fingerprint::of_row(row));
         }
-        let mut passing = vec![Sums::default(); of_column.len()];
+        let mut passing = vec![Fingerprint::default(); of_column.len()];
         match &passes {
             Passes::Cuts(n) => {
-                let mut below = Sums::default();
+                let mut below = Fingerprint::default();
                 for (cut, sums) in passing.iter_mut().enumerate() {
-                    below = below.plus(of_codes.get(cut).copied().unwrap_or_default());
+                    below = below.plus(by_code.get(cut).copied().unwrap_or_default());
                     // The test for missing values comes last.
-                    *sums = if cut < *n { below } else { of_codes.get(n + 1).copied().unwrap_or_default() };
+                    *sums = if cut < *n { below } else { by_code.get(n + 1).copied().unwrap_or_default() };
                 }
             }
             Passes::Table(passes) => {
-                for (sums, tests) in of_codes.iter().zip(passes) {
+                for (sums, tests) in by_code.iter().zip(passes) {
                     ticker.tick(1 + tests.len())?;
                     tests.iter().for_each(|&test| passing[test as usize] = passing[test as usize].plus(*sums));
                 }
@@ -124,7 +128,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::data::{BinaryTable, Column, Feature, Kind, Nominal, Number, OwnTests, Schema, Target, Thresholds};
+    use crate::data::{
+        BinaryTable, Column, Feature, Kind, MissingTests, Nominal, NumericType, Schema, Target, Thresholds,
+    };
 
     #[test]
     fn fault_x2_the_tests_listed_are_those_of_the_table() {
@@ -141,7 +147,7 @@ mod tests {
                 let (kind, cells) = match random(3, column) % 2 {
                     0 => {
                         let value = |row| if cell(row).1 { f64::NAN } else { cell(row).0 as f64 };
-                        (Kind::Continuous(Number::Float), Column::Floats((0..n).map(value).collect()))
+                        (Kind::Continuous(NumericType::Float), Column::Floats((0..n).map(value).collect()))
                     }
                     _ => {
                         let levels = (0..8).map(|level| level.to_string()).collect();
@@ -159,7 +165,7 @@ mod tests {
                 thresholds: [Thresholds::All, Thresholds::Quantile][seed as usize % 2],
                 max_tests: 10,
                 nominal: [Nominal::OneVsRest, Nominal::Subsets][seed as usize / 2 % 2],
-                missing: [OwnTests::Yes, OwnTests::No][seed as usize / 4 % 2],
+                missing: [MissingTests::Own, MissingTests::None][seed as usize / 4 % 2],
                 ..Binarizer::default()
             };
             let budget = Budget::unlimited();

@@ -1,28 +1,28 @@
-//! Numbers for what is equal: the first of a kind gets the next one.
+//! Consecutive numbers for distinct items: equal items get the same number, a new item the next one.
 
 use crate::bits;
 
-/// Numbers given so far, to be found by hash: open addressing.
+/// The numbers given so far. Open addressing; the items themselves are kept by the caller.
 #[derive(Debug)]
-pub(super) struct Numbering {
-    /// One more than a number, or 0 for none: more than half of them.
+pub(super) struct Interner {
+    /// A number plus one, or 0 for an empty slot. More than half of the slots are empty.
     slots: Vec<u32>,
-    /// The hash of each number.
+    /// The hash of each number's item.
     hashes: Vec<u64>,
 }
 
-impl Numbering {
+impl Interner {
     pub(super) fn new() -> Self {
-        Numbering { slots: vec![0; 64], hashes: Vec::new() }
+        Interner { slots: vec![0; 64], hashes: Vec::new() }
     }
 
-    /// How many numbers there are.
+    /// How many distinct items there are.
     pub(super) fn len(&self) -> usize {
         self.hashes.len()
     }
 
-    /// The number of something with this hash, the next one if it equals nothing that has one. Hashes say where to look,
-    /// `equals` decides.
+    /// The number of the item with this hash: that of an equal item, or the next one. The hash says where to look,
+    /// `equals` decides whether the item is the one of a given number.
     pub(super) fn number(&mut self, hash: u64, equals: impl Fn(usize) -> bool) -> u32 {
         let last = self.slots.len() - 1;
         let mut slot = bits::mix(hash) as usize & last;
@@ -61,16 +61,16 @@ mod tests {
     proptest! {
         #[test]
         fn equals_have_one_number(things in proptest::collection::vec(0u64..400, 0..900), hashes in 1u64..500) {
-            let (mut numbering, mut firsts) = (Numbering::new(), Vec::new());
+            let (mut interner, mut firsts) = (Interner::new(), Vec::new());
             for thing in things {
                 let known = firsts.iter().position(|&first| first == thing);
                 // Few hashes are those of several things.
-                let number = numbering.number(thing % hashes, |number| firsts[number] == thing) as usize;
+                let number = interner.number(thing % hashes, |number| firsts[number] == thing) as usize;
                 prop_assert_eq!(number, known.unwrap_or(firsts.len()));
                 if known.is_none() {
                     firsts.push(thing);
                 }
-                prop_assert_eq!(numbering.len(), firsts.len());
+                prop_assert_eq!(interner.len(), firsts.len());
             }
         }
     }

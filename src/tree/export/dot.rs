@@ -2,21 +2,22 @@
 
 use std::fmt::Write;
 
-use super::outline::hidden_words;
-use super::words::{branch_words, feature_words, leaf_words};
-use super::{Node, Test, Tree, test_words};
+use crate::tree::format::{branch_words, feature_words, leaf_words, test_words};
+use crate::tree::preorder::hidden_words;
+use crate::tree::{Node, Test, Tree};
 
 impl Tree {
     /// A graph for the `dot` program: tests in boxes with edges `yes` and `no` (or one per level), leaves rounded.
     ///
-    /// Valid for any names; the same text for the same tree. `max_depth`, masses, names and missing values as in
-    /// [`Tree::to_text`]: the edge that a case without a value takes says `yes or missing`. Complexity: O(nodes) lines.
+    /// The text is valid for any names, and the same for the same tree. `max_depth`, masses, names and missing values
+    /// are as in [`Tree::to_text`]: the edge that a case without a value takes says `yes or missing`. Complexity:
+    /// O(nodes) lines.
     pub fn to_dot(&self, max_depth: Option<usize>) -> String {
         let mut dot = String::from("digraph tree {\n  node [shape=box, fontname=\"sans-serif\"];\n");
         dot.push_str("  edge [fontname=\"sans-serif\"];\n");
         let mut line = |text: std::fmt::Arguments| writeln!(dot, "  {text};").expect("writing to a string cannot fail");
-        let ways = self.ways();
-        for entry in self.outline(max_depth) {
+        let or_missing = self.or_missing_branches();
+        for entry in self.preorder(max_depth) {
             let index = entry.node;
             match &self.nodes[index] {
                 Node::Leaf(leaf) => line(format_args!(
@@ -40,12 +41,12 @@ impl Tree {
                 let label = match &self.nodes[parent] {
                     Node::Split(split) => match split.test {
                         Test::EachLevel { .. } | Test::EachOf { .. } => {
-                            let words = branch_words(&self.schema, split, branch, ways[parent]);
+                            let words = branch_words(&self.schema, split, branch, or_missing[parent]);
                             quoted(words.strip_prefix("is ").unwrap_or(&words))
                         }
                         _ => {
                             let answer = if branch == 0 { "yes" } else { "no" };
-                            match ways[parent] == Some(branch) {
+                            match or_missing[parent] == Some(branch) {
                                 true => quoted(&format!("{answer} or missing")),
                                 false => answer.into(),
                             }
@@ -61,8 +62,8 @@ impl Tree {
     }
 }
 
-/// A Graphviz string. What does not show is escaped by `names.rs` before; what is left are the quote, the backslash
-/// (labels have escapes of their own) and the ampersand (labels may hold HTML entities).
+/// A Graphviz string. [`crate::names`] has escaped invisible characters; this escapes quotes, backslashes (labels have
+/// escapes of their own) and ampersands (labels may hold HTML entities).
 fn quoted(words: &str) -> String {
     format!("\"{}\"", words.replace('\\', "\\\\").replace('"', "\\\"").replace('&', "&amp;"))
 }
@@ -71,8 +72,8 @@ fn quoted(words: &str) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::sample;
     use super::*;
+    use crate::tree::fixtures;
 
     #[test]
     fn iris() {
@@ -86,17 +87,17 @@ mod tests {
   n0 -> n2 [label="no or missing"];
 }
 "#;
-        assert_eq!(sample::iris().to_dot(Some(1)), expected);
-        assert_eq!(sample::iris().to_dot(None).lines().count(), 4 + 5 + 4);
-        assert!(sample::chain(100_000).to_dot(None).ends_with("}\n"));
+        assert_eq!(fixtures::iris().to_dot(Some(1)), expected);
+        assert_eq!(fixtures::iris().to_dot(None).lines().count(), 4 + 5 + 4);
+        assert!(fixtures::chain(100_000).to_dot(None).ends_with("}\n"));
     }
 
     #[test]
     fn names_are_escaped() {
         assert_eq!(quoted(r#""g\\h" > "#), r#""\"g\\\\h\" > ""#);
         assert_eq!(quoted("e&amp; <b>"), r#""e&amp;amp; <b>""#);
-        let tree = sample::stump(Test::EachLevel { feature: 10 }, 3);
-        let dot = Tree::new(sample::schema(), sample::DEFAULT, tree).unwrap().to_dot(None);
+        let tree = fixtures::stump(Test::EachLevel { feature: 10 }, 3);
+        let dot = Tree::new(fixtures::schema(), fixtures::DEFAULT, tree).unwrap().to_dot(None);
         for part in [r#"[label="🌳"]"#, r#"[label="\"{}\" or missing"]"#, r#"[label="\"\\\"\""]"#, r#"[label="🌲"]"#]
         {
             assert!(dot.contains(part), "{part} in {dot}");
@@ -106,7 +107,7 @@ mod tests {
     #[test]
     fn edges_of_many_branches_say_what_takes_them() {
         let test = Test::EachOf { feature: 9, levels: vec![0, 3], missing: true };
-        let dot = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(test, 4)).unwrap().to_dot(None);
+        let dot = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(test, 4)).unwrap().to_dot(None);
         let labels: Vec<&str> = dot.lines().filter(|line| line.contains("->")).map(str::trim).collect();
         let expected = [
             r#"n0 -> n1 [label="3 speed"];"#,
@@ -117,7 +118,8 @@ mod tests {
         assert_eq!(labels, expected);
     }
 
-    /// What Graphviz's scanner takes for strings: no control character inside, and all closed on their line.
+    /// The line without its strings, which are read as Graphviz does: without control characters, and closed on the
+    /// line.
     fn outside_of_strings(line: &str) -> String {
         let (mut outside, mut inside, mut chars) = (String::new(), false, line.chars());
         while let Some(c) = chars.next() {
@@ -135,7 +137,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_tree_is_a_valid_graph(tree in sample::any_tree()) {
+        fn any_tree_is_a_valid_graph(tree in fixtures::any_tree()) {
             let dot = tree.to_dot(None);
             for line in dot.lines() {
                 let plain = outside_of_strings(line);

@@ -1,12 +1,11 @@
-//! What all searches that grow greedy trees have in common: their keywords, read, kept and shown again in one place.
+//! The base class of all searches that grow greedy trees: reads, keeps and shows their keywords.
 
 use numpy::{AllowTypeChange, PyArrayLike2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
-use super::argument::Real;
-use super::binarizer::name_of;
+use super::argument::{Real, name_of};
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::run::Running;
 use super::schema::labels_to_list;
@@ -34,7 +33,7 @@ const MISSING: [(&str, Missing); 5] = [
     ("class_mean", Missing::ClassMean),
     ("level", Missing::Level),
 ];
-/// The keywords of all of them.
+/// The keywords that all of them have.
 const SHARED: [&str; 15] = [
     "criterion",
     "min_cases",
@@ -53,19 +52,19 @@ const SHARED: [&str; 15] = [
     "threads",
 ];
 
-/// What searches that grow greedy trees are made with.
+/// The base class of searches that grow greedy trees.
 #[pyclass(frozen, subclass, module = "lattree._core", name = "_GreedySearch")]
-pub struct PyGrower {
-    /// Without the weights of named classes: their order is that of a table.
+pub struct PyGreedyBase {
+    /// The parameters without the weights of named classes, whose order depends on the table.
     pub(super) params: Params,
     weights: Option<Py<PyDict>>,
-    /// The keywords of the search, those of all aside.
+    /// The keywords that this search has besides the shared ones.
     own: &'static [&'static str],
     pub(super) running: Running,
 }
 
 #[pymethods]
-impl PyGrower {
+impl PyGreedyBase {
     #[getter]
     fn criterion(&self) -> &'static str {
         name_of(&CRITERIA, &self.params.criterion)
@@ -146,10 +145,10 @@ impl PyGrower {
     }
 }
 
-/// How many labels an error text lists.
+/// The number of labels that an error text lists.
 const SHOWN: usize = 10;
 
-impl PyGrower {
+impl PyGreedyBase {
     /// Takes the keywords of all searches, and `max_leaves`: only its checks can say why most of them refuse it.
     pub(super) fn new(keywords: &Keywords<'_>, own: &'static [&'static str]) -> PyResult<Self> {
         let default = Params::default();
@@ -179,7 +178,7 @@ impl PyGrower {
             threads: keywords.limit("threads", 1)?,
         };
         params.clone().checked()?;
-        Ok(PyGrower { params, weights, own, running: Running::default() })
+        Ok(PyGreedyBase { params, weights, own, running: Running::default() })
     }
 
     fn names(&self) -> Vec<&'static str> {
@@ -209,8 +208,8 @@ impl PyGrower {
 
 const BALANCED: &str = "balanced";
 
-/// What `class_weight` says. The weights of named classes come as floats by label; they are checked here, since no table
-/// has given them an order yet.
+/// Reads `class_weight`. The weights of named classes come as floats by label; they are checked here, since no
+/// table has given them an order yet.
 fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
     let expected = "\"balanced\", a dict of labels and their weights, or None";
     if let Ok(name) = given.cast::<PyString>() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proptest::prelude::*;
 
 use super::{Leaf, MissingPolicy, Node, Policies, Split, Test, Threshold, Tree, Unseen};
-use crate::data::{Feature, Kind, Labels, Number, Schema, TargetSchema, Task};
+use crate::data::{Feature, Kind, Labels, NumericType, Schema, TargetSchema, Task};
 
 pub(super) const DEFAULT: Policies = Policies { missing: MissingPolicy::Default, unseen: Unseen::Majority };
 
@@ -21,18 +21,18 @@ fn levels(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| name.to_string()).collect()
 }
 
-/// Every kind of column, under names that are hard to print.
+/// A schema with every kind of column, under names that are hard to print.
 pub(super) fn schema() -> Arc<Schema> {
     let features = vec![
-        feature("petal_length", Kind::Continuous(Number::Float)),
-        feature("petal width", Kind::Continuous(Number::Float)),
+        feature("petal_length", Kind::Continuous(NumericType::Float)),
+        feature("petal width", Kind::Continuous(NumericType::Float)),
         feature("color", Kind::Nominal(levels(&["red", "green", "blue"]))),
         feature("size", Kind::Ordinal(levels(&["small", "medium", "large"]))),
-        feature("a\"b", Kind::Continuous(Number::Integer)),
-        feature("c<d", Kind::Continuous(Number::Date)),
-        feature("e&f;", Kind::Continuous(Number::DatetimeMs)),
-        feature("g\\h", Kind::Continuous(Number::DatetimeUs)),
-        feature("two\nlines", Kind::Continuous(Number::DatetimeNs)),
+        feature("a\"b", Kind::Continuous(NumericType::Integer)),
+        feature("c<d", Kind::Continuous(NumericType::Date)),
+        feature("e&f;", Kind::Continuous(NumericType::DatetimeMs)),
+        feature("g\\h", Kind::Continuous(NumericType::DatetimeUs)),
+        feature("two\nlines", Kind::Continuous(NumericType::DatetimeNs)),
         feature("", Kind::Nominal(levels(&["3 speed", "", "a,b", "missing", "not red", " x"]))),
         feature("🌳", Kind::Nominal(levels(&["{}", "\"", "🌲"]))),
     ];
@@ -74,7 +74,7 @@ pub(super) fn below(feature: u32, t: f64) -> Test {
     Test::AtMost { feature, threshold: Threshold::Float(t) }
 }
 
-/// The tree everyone knows.
+/// The well-known tree of the iris data.
 pub(super) fn iris() -> Tree {
     let nodes = vec![
         split(below(0, 2.45), &[1, 2], &[50.0, 100.0], 1),
@@ -150,8 +150,8 @@ fn grow(
     let n_levels = kind.levels().len();
     let test = match (kind, pick(4)) {
         (_, 0) => Test::Missing { feature },
-        (Kind::Continuous(Number::Float), 1) => below(feature, f64::NEG_INFINITY),
-        (Kind::Continuous(Number::Float), _) => below(feature, number),
+        (Kind::Continuous(NumericType::Float), 1) => below(feature, f64::NEG_INFINITY),
+        (Kind::Continuous(NumericType::Float), _) => below(feature, number),
         (Kind::Continuous(_), 1) => Test::AtMost { feature, threshold: Threshold::Integer(i64::MIN) },
         (Kind::Continuous(_), _) => Test::AtMost { feature, threshold: Threshold::Integer((number * 1.1e15) as i64) },
         (_, 1) => match pick(2) {
@@ -168,7 +168,7 @@ fn grow(
     };
     let branches = test.n_branches(n_levels);
     let default = pick(branches);
-    nodes.push(leaf(0)); // holds the place
+    nodes.push(leaf(0)); // replaced below
     let (mut children, mut masses) = (Vec::new(), Vec::new());
     for _ in 0..branches {
         children.push(nodes.len() as u32);

@@ -1,115 +1,43 @@
-//! Conditions in the words of the user's columns: `petal width <= 0.8`, `color in {red, blue}`, `age > 30 or missing`.
+//! Conditions, tests, leaves and values as text, in the names of the user's columns: `petal width <= 0.8`,
+//! `color in {red, blue}`, `age > 30 or missing`.
 //!
-//! A condition says "or missing" where a case without a value takes its branch. Names stand as [`crate::names`] says.
+//! A condition says "or missing" where a case without a value takes its branch. Names are written as [`crate::names`]
+//! says.
 
 use std::borrow::Cow;
 
+use super::fact::{BranchFact, Fact};
 use super::times::whole;
 use super::{Leaf, Split, Test, Threshold};
 use crate::data::{Labels, Schema, Value};
 use crate::names::{Of, shown};
 
-/// The branch of levels that are not listed names those that are, if they are no more than this.
+/// The branch for all levels that a test does not list names the listed ones, if they are at most this many.
 const LISTED: usize = 4;
 
-/// What a branch says of one feature.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Fact {
-    /// `x <= t`
-    AtMost(Threshold),
-    /// `x > t`
-    Above(Threshold),
-    /// `x in levels`, ascending.
-    Among(Vec<u32>),
-    /// `x not in levels`, ascending.
-    NotAmong(Vec<u32>),
-    /// `x is missing`, or known.
-    Missing(bool),
-    /// Both missing and known: no case.
-    Never,
-}
-
-/// What a branch says of one feature, and whether cases without a value take it all the same.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Said {
-    pub fact: Fact,
-    pub or_missing: bool,
-}
-
-impl Said {
-    /// `way`: the one branch that cases without a value take, if there is one to tell.
-    pub(super) fn of(split: &Split, branch: usize, way: Option<usize>) -> Self {
-        Said { fact: Fact::of(&split.test, branch), or_missing: way == Some(branch) }
-    }
-
-    pub(super) fn words(&self, schema: &Schema, feature: u32) -> String {
-        format!("{} {}", feature_words(schema, feature), self.or_missing(self.fact.predicate(schema, feature)))
-    }
-
-    fn or_missing(&self, predicate: String) -> String {
-        if self.or_missing { predicate + " or missing" } else { predicate }
-    }
-}
-
-impl Fact {
-    /// What a case that takes `branch` of `test` has in common with all that do.
-    pub(super) fn of(test: &Test, branch: usize) -> Self {
-        match (test, branch) {
-            (Test::AtMost { threshold, .. }, 0) => Fact::AtMost(*threshold),
-            (Test::AtMost { threshold, .. }, _) => Fact::Above(*threshold),
-            (Test::Is { level, .. }, 0) => Fact::Among(vec![*level]),
-            (Test::Is { level, .. }, _) => Fact::NotAmong(vec![*level]),
-            (Test::In { levels, .. }, 0) => Fact::Among(levels.clone()),
-            (Test::In { levels, .. }, _) => Fact::NotAmong(levels.clone()),
-            (Test::EachLevel { .. }, level) => Fact::Among(vec![level as u32]),
-            (Test::EachOf { levels, missing, .. }, branch) => match levels.get(branch) {
-                Some(&level) => Fact::Among(vec![level]),
-                None if *missing && branch == levels.len() => Fact::Missing(true),
-                None => Fact::NotAmong(levels.clone()),
-            },
-            (Test::Missing { .. }, branch) => Fact::Missing(branch == 0),
-        }
-    }
-
-    /// What is said after the feature's name.
-    fn predicate(&self, schema: &Schema, feature: u32) -> String {
-        let set = |codes: &[u32]| set_words(schema, feature, codes);
-        match self {
-            Fact::AtMost(t) => format!("<= {}", constant(schema, feature, *t)),
-            Fact::Above(t) => format!("> {}", constant(schema, feature, *t)),
-            Fact::Among(codes) if codes.len() == 1 => format!("is {}", level_words(schema, feature, codes[0])),
-            Fact::NotAmong(codes) if codes.len() == 1 => format!("is not {}", level_words(schema, feature, codes[0])),
-            Fact::Among(codes) => format!("in {}", set(codes)),
-            Fact::NotAmong(codes) => format!("not in {}", set(codes)),
-            Fact::Missing(true) => "is missing".into(),
-            Fact::Missing(false) => "is known".into(),
-            Fact::Never => "in {}".into(),
-        }
-    }
-}
-
 /// The condition under which a case with a value takes a branch: `size <= medium`, `size > medium`, `color is not red`.
-/// Where cases without one go, the texts of a [`Tree`](super::Tree) say.
+/// It does not say where cases without a value go; [`Tree::to_text`](super::Tree::to_text) does.
 ///
 /// Panics if the split does not fit the schema; the splits of a [`Tree`](super::Tree) fit its own.
 pub fn condition(schema: &Schema, split: &Split, branch: usize) -> String {
     branch_condition(schema, split, branch, None)
 }
 
-/// As [`condition`], with "or missing" at the branch that is the `way` of cases without a value.
-pub(super) fn branch_condition(schema: &Schema, split: &Split, branch: usize, way: Option<usize>) -> String {
-    format!("{} {}", feature_words(schema, split.test.feature()), branch_words(schema, split, branch, way))
+/// As [`condition`], with "or missing" if the branch is the one given as `or_missing`.
+pub(super) fn branch_condition(schema: &Schema, split: &Split, branch: usize, or_missing: Option<usize>) -> String {
+    format!("{} {}", feature_words(schema, split.test.feature()), branch_words(schema, split, branch, or_missing))
 }
 
 /// As [`branch_condition`], without the feature's name.
-pub(super) fn branch_words(schema: &Schema, split: &Split, branch: usize, way: Option<usize>) -> String {
-    let said = Said::of(split, branch, way);
-    said.or_missing(match &said.fact {
+pub(super) fn branch_words(schema: &Schema, split: &Split, branch: usize, or_missing: Option<usize>) -> String {
+    let BranchFact { fact, or_missing } = BranchFact::of(split, branch, or_missing);
+    let words = match &fact {
         Fact::NotAmong(codes) if codes.len() > LISTED && matches!(split.test, Test::EachOf { .. }) => {
             "is any other".into()
         }
-        fact => fact.predicate(schema, split.test.feature()),
-    })
+        fact => predicate(fact, schema, split.test.feature()),
+    };
+    with_missing(words, or_missing)
 }
 
 /// The condition under which a case passes a test; for one with a branch per level: `each level of color`, or
@@ -124,7 +52,33 @@ pub fn test_words(schema: &Schema, test: &Test) -> String {
             let set = set_words(schema, *feature, levels);
             format!("each of {set} of {}{or_missing}", feature_words(schema, *feature))
         }
-        test => Said { fact: Fact::of(test, 0), or_missing: false }.words(schema, test.feature()),
+        test => fact_words(schema, test.feature(), &BranchFact { fact: Fact::of(test, 0), or_missing: false }),
+    }
+}
+
+/// A fact in words, with the feature's name.
+pub(super) fn fact_words(schema: &Schema, feature: u32, of: &BranchFact) -> String {
+    let predicate = with_missing(predicate(&of.fact, schema, feature), of.or_missing);
+    format!("{} {predicate}", feature_words(schema, feature))
+}
+
+fn with_missing(predicate: String, or_missing: bool) -> String {
+    if or_missing { predicate + " or missing" } else { predicate }
+}
+
+/// The words of a fact after the feature's name.
+fn predicate(fact: &Fact, schema: &Schema, feature: u32) -> String {
+    let set = |codes: &[u32]| set_words(schema, feature, codes);
+    match fact {
+        Fact::AtMost(t) => format!("<= {}", constant(schema, feature, *t)),
+        Fact::Above(t) => format!("> {}", constant(schema, feature, *t)),
+        Fact::Among(codes) if codes.len() == 1 => format!("is {}", level_words(schema, feature, codes[0])),
+        Fact::NotAmong(codes) if codes.len() == 1 => format!("is not {}", level_words(schema, feature, codes[0])),
+        Fact::Among(codes) => format!("in {}", set(codes)),
+        Fact::NotAmong(codes) => format!("not in {}", set(codes)),
+        Fact::Missing(true) => "is missing".into(),
+        Fact::Missing(false) => "is known".into(),
+        Fact::Never => "in {}".into(),
     }
 }
 
@@ -168,7 +122,7 @@ fn constant(schema: &Schema, feature: u32, threshold: Threshold) -> String {
     }
 }
 
-/// What a cell of a column holds. Panics where it holds nothing that the schema knows.
+/// The value of a cell. Panics if it is missing, or a level that the schema does not know.
 pub(super) fn value_words(schema: &Schema, feature: u32, value: Value) -> String {
     match value {
         Value::Integer(x) => whole(&schema.features[feature as usize], x),
@@ -178,7 +132,7 @@ pub(super) fn value_words(schema: &Schema, feature: u32, value: Value) -> String
         }
         Value::Float(x) => float(x),
         Value::Level(code) => level_words(schema, feature, code).into_owned(),
-        Value::Missing | Value::Unseen(_) => unreachable!("it is said in other words"),
+        Value::Missing | Value::Unseen(_) => unreachable!("the caller says that in other words"),
     }
 }
 
@@ -195,30 +149,31 @@ pub(super) fn rounded(x: f64) -> String {
     float(to_places(x, places_of(x)))
 }
 
-/// Places after the point that six significant digits have; negative where the last of them is before it.
+/// How many of six significant digits come after the decimal point; negative if the last of them stands before it.
 fn places_of(x: f64) -> i32 {
-    // As rounded, since 9.9999999 has a digit more before the point then.
+    // Of the rounded number: 9.9999999 is rounded to 10, which has one more digit before the point.
     let text = format!("{x:.5e}");
     5 - text.split_once('e').and_then(|(_, exponent)| exponent.parse().ok()).unwrap_or(0)
 }
 
-/// So many places after the point, or the first digit where that comes later; whole numbers in full.
+/// Rounds to `places` digits after the decimal point, or to the first significant digit if that comes later. Whole
+/// numbers are kept.
 fn to_places(x: f64, places: i32) -> f64 {
     if x.fract() == 0.0 {
         return x;
     }
-    let first = 5 - places_of(x); // where its own first digit stands
+    let first = 5 - places_of(x); // the place of the first significant digit
     let digits = (places + first).clamp(0, 16) as usize;
     format!("{x:.digits$e}").parse().unwrap_or(x)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
+    use super::super::fixtures;
     use super::*;
 
     fn both(test: Test) -> (String, String) {
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let split = Split { test, children: [1, 2].into(), masses: [1.0, 1.0].into(), default: 0, missing: false };
         (condition(&schema, &split, 0), condition(&schema, &split, 1))
     }
@@ -229,23 +184,23 @@ mod tests {
 
     #[test]
     fn conditions_read_well() {
-        let (color, size) = (sample::COLOR, sample::SIZE);
+        let (color, size) = (fixtures::COLOR, fixtures::SIZE);
         let medium = Test::AtMost { feature: size, threshold: Threshold::Level(1) };
-        assert_eq!(both(sample::below(1, 0.8)), pair("petal width <= 0.8", "petal width > 0.8"));
+        assert_eq!(both(fixtures::below(1, 0.8)), pair("petal width <= 0.8", "petal width > 0.8"));
         assert_eq!(both(medium), pair("size <= medium", "size > medium"));
         assert_eq!(both(Test::Is { feature: color, level: 0 }), pair("color is red", "color is not red"));
         let set = Test::In { feature: color, levels: vec![0, 2] };
         assert_eq!(both(set), pair("color in {red, blue}", "color not in {red, blue}"));
         assert_eq!(both(Test::Missing { feature: color }), pair("color is missing", "color is known"));
         assert_eq!(both(Test::EachLevel { feature: color }), pair("color is red", "color is green"));
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         assert_eq!(test_words(&schema, &Test::EachLevel { feature: color }), "each level of color");
-        assert_eq!(test_words(&schema, &sample::below(1, 0.8)), "petal width <= 0.8");
+        assert_eq!(test_words(&schema, &fixtures::below(1, 0.8)), "petal width <= 0.8");
     }
 
     #[test]
     fn the_rest_of_the_levels_is_named_by_what_it_is_not() {
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let words = |feature, levels: &[u32], missing| {
             let test = Test::EachOf { feature, levels: levels.to_vec(), missing };
             let branches = test.n_branches(schema.features[feature as usize].kind.levels().len());
@@ -257,13 +212,14 @@ mod tests {
                 missing: false,
                 test,
             };
-            let way = (!missing).then_some(branches - 1);
-            (whole, (0..branches).map(|branch| branch_condition(&schema, &split, branch, way)).collect::<Vec<_>>())
+            let or_missing = (!missing).then_some(branches - 1);
+            let condition = |branch| branch_condition(&schema, &split, branch, or_missing);
+            (whole, (0..branches).map(condition).collect::<Vec<_>>())
         };
-        let (whole, branches) = words(sample::COLOR, &[0, 2], true);
+        let (whole, branches) = words(fixtures::COLOR, &[0, 2], true);
         assert_eq!(whole, "each of {red, blue} of color, or missing");
         assert_eq!(branches, ["color is red", "color is blue", "color is missing", "color not in {red, blue}"]);
-        let (whole, branches) = words(sample::COLOR, &[1], false);
+        let (whole, branches) = words(fixtures::COLOR, &[1], false);
         assert_eq!(whole, "each of {green} of color");
         assert_eq!(branches, ["color is green", "color is not green or missing"]);
         assert_eq!(words(9, &[0, 1, 2, 3, 5], false).1[5], r#""" is any other or missing"#);
@@ -304,7 +260,7 @@ mod tests {
 
     #[test]
     fn leaves_show_mass_and_errors() {
-        let schema = sample::schema();
+        let schema = fixtures::schema();
         let words = |masses: [f64; 3], empty| {
             leaf_words(schema.labels(), &Leaf::Class { label: 0, masses: masses.into(), empty })
         };

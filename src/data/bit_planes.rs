@@ -1,24 +1,23 @@
-//! One small number per row, as planes of bits: a column as far as its tests can tell its cells apart.
+//! One small code per row, stored as bit planes: a column with two values takes one bit per row.
 //!
-//! A column with two values takes a bit per row. Planes of many columns, transposed 64 rows at a time, are rows of
-//! bits.
+//! The planes of many columns, transposed 64 rows at a time, are rows of bits.
 
 use crate::bits;
 
-/// Bit `i` of the number of row `r` is bit `r` of plane `i`.
-pub(super) struct Codes {
+/// A code per row. Bit `i` of the code of row `r` is bit `r` of plane `i`.
+pub(super) struct BitPlanes {
     words: usize,
-    /// Plane after plane, lowest bit first; as many as the greatest number needs.
+    /// One plane after the other, lowest bit first; as many as the greatest code needs.
     planes: Vec<u64>,
 }
 
-impl Codes {
-    /// One plane after the other, each of `words` words.
+impl BitPlanes {
+    /// Takes planes of `words` words each, one after the other.
     pub(super) fn of_planes(planes: Vec<u64>, words: usize) -> Self {
-        Codes { words, planes }
+        BitPlanes { words, planes }
     }
 
-    /// O(rows x planes).
+    /// Packs one code per row. Complexity: O(rows x planes).
     pub(super) fn pack(codes: &[u32]) -> Self {
         let most = codes.iter().copied().max().unwrap_or(0);
         let (width, words) = ((u32::BITS - most.leading_zeros()) as usize, bits::words(codes.len()));
@@ -28,10 +27,10 @@ impl Codes {
                 planes[bit * words + word] = block.iter().rev().fold(0, |w, &code| w << 1 | u64::from(code >> bit & 1));
             }
         }
-        Codes { words, planes }
+        BitPlanes { words, planes }
     }
 
-    /// How many bits a number has.
+    /// How many bits a code has.
     pub(super) fn width(&self) -> usize {
         self.planes().len()
     }
@@ -41,7 +40,7 @@ impl Codes {
     }
 }
 
-/// The numbers of rows `0..n` in these planes: what [`Codes::pack`] was given.
+/// The codes of rows `0..n` in these planes: what [`BitPlanes::pack`] was given.
 pub(super) fn unpack(planes: &[&[u64]], n: usize) -> Vec<u32> {
     let mut codes = vec![0u32; n];
     for (bit, plane) in planes.iter().enumerate() {
@@ -60,7 +59,7 @@ mod tests {
     proptest! {
         #[test]
         fn codes_come_back(codes in proptest::collection::vec(0u32..40, 0..200)) {
-            let packed = Codes::pack(&codes);
+            let packed = BitPlanes::pack(&codes);
             prop_assert_eq!(unpack(&packed.planes().collect::<Vec<_>>(), codes.len()), codes);
         }
     }

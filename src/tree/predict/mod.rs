@@ -1,13 +1,29 @@
 //! Predictions for the rows of a table, which may be another than the one the tree was grown on.
 //!
+//! ```text
+//! rows      what can be predicted for: tables and arrays      walk      the paths of rows down the tree
+//! cells     the cells of a block of rows                      compiled  the tree in the form that rows walk down fastest
+//! ```
+//!
 //! Every method takes a range of rows, so that a caller with threads can cut a table into parts.
+
+mod cells;
+mod compiled;
+mod rows;
+mod walk;
 
 use std::ops::Range;
 
-use super::source::Rows;
+pub(super) use compiled::CompiledTree;
+pub use rows::{NumberArray, Rows};
+pub(super) use walk::RowPaths;
+
 use super::{Leaf, Node, Tree};
 use crate::data::Task;
 use crate::error::{Error, Result};
+
+/// The number of rows that walk down together; a `u8` numbers them.
+const BLOCK: usize = 1 << 8;
 
 impl Tree {
     /// The class predicted for each row, as a position in the labels of the tree's schema.
@@ -18,19 +34,20 @@ impl Tree {
     ///
     /// Errors: [`Error::WrongTarget`] if the tree predicts numbers; [`Error::UnknownColumn`] if the table lacks a
     /// column that a test uses; [`Error::WrongKind`] if it holds another kind of value there;
-    /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does not exist.
+    /// [`Error::UnseenLevel`] under [`Unseen::Error`](super::Unseen::Error); [`Error::InvalidParameter`] if a row does
+    /// not exist.
     ///
     /// Complexity: O(rows x depth), and O(rows x nodes) at worst for rows that are spread.
     pub fn predict_codes(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
         let n_classes = self.n_classes()?;
         let mut mixture = vec![0.0; n_classes];
         let mut codes = Vec::with_capacity(rows.len());
-        self.walk(data, rows, |walk, lane, node| {
-            codes.push(match self.steps().leaf(node) {
+        self.walk(data, rows, |walk, row, node| {
+            codes.push(match self.compiled().leaf(node) {
                 Some(label) => label,
                 None => {
                     mixture.fill(0.0);
-                    walk.spread(node, lane, &mut |leaf, share| self.mix(leaf, share, &mut mixture))?;
+                    walk.spread(node, row, &mut |leaf, share| self.mix(leaf, share, &mut mixture))?;
                     self.best_class(&mixture)
                 }
             });
@@ -47,9 +64,9 @@ impl Tree {
             return Err(Error::WrongTarget { search: "predicting numbers", needs: "numbers", got: "classes" });
         }
         let mut numbers = Vec::with_capacity(rows.len());
-        self.walk(data, rows, |walk, lane, node| {
+        self.walk(data, rows, |walk, row, node| {
             let mut sum = 0.0;
-            walk.spread(node, lane, &mut |leaf, share| {
+            walk.spread(node, row, &mut |leaf, share| {
                 if let Node::Leaf(Leaf::Number { mean, .. }) = &self.nodes[leaf as usize] {
                     sum += share * mean;
                 }
@@ -68,23 +85,24 @@ impl Tree {
         let n_classes = self.n_classes()?;
         let mut probabilities = vec![0.0; rows.len() * n_classes];
         let mut mixtures = probabilities.chunks_exact_mut(n_classes);
-        self.walk(data, rows, |walk, lane, node| {
+        self.walk(data, rows, |walk, row, node| {
             let mixture = mixtures.next().expect("as many as there are rows");
-            walk.spread(node, lane, &mut |leaf, share| self.mix(leaf, share, mixture))
+            walk.spread(node, row, &mut |leaf, share| self.mix(leaf, share, mixture))
         })?;
         Ok(probabilities)
     }
 
-    /// The leaf that each row ends in, as an index into [`Tree::nodes`]. Under [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional) a row
-    /// that would be spread takes the branch of greatest mass instead; ties: the first.
+    /// The leaf that each row ends in, as an index into [`Tree::nodes`]. Under
+    /// [`MissingPolicy::Fractional`](super::MissingPolicy::Fractional) a row that would be spread takes the branch of
+    /// greatest mass instead; ties: the first.
     ///
     /// Errors: as [`Tree::predict_codes`], for either kind of target.
     pub fn apply(&self, data: &(impl Rows + ?Sized), rows: Range<usize>) -> Result<Vec<u32>> {
         let mut leaves = Vec::with_capacity(rows.len());
-        self.walk(data, rows, |walk, lane, mut node| {
-            while self.steps().leaf(node).is_none() {
+        self.walk(data, rows, |walk, row, mut node| {
+            while self.compiled().leaf(node).is_none() {
                 let Node::Split(split) = &self.nodes[node as usize] else { break };
-                node = walk.descend(split.children[split.heaviest()], lane)?;
+                node = walk.descend(split.children[split.heaviest()], row)?;
             }
             leaves.push(node);
             Ok(())
@@ -92,11 +110,28 @@ impl Tree {
         Ok(leaves)
     }
 
+    /// Walks rows down the tree. Errors: [`Error::InvalidParameter`] if a row does not exist.
+    pub(super) fn walk(
+        &self,
+        data: &(impl Rows + ?Sized),
+        rows: Range<usize>,
+        mut visit: impl FnMut(&mut dyn RowPaths, u8, u32) -> Result<()>,
+    ) -> Result<()> {
+        if rows.end > data.n_rows() {
+            return Err(Error::InvalidParameter {
+                name: "rows",
+                expected: format!("within the {} rows of the table", data.n_rows()),
+                got: format!("{rows:?}"),
+            });
+        }
+        data.walk(self, rows, &mut visit)
+    }
+
     /// Adds the class shares of a leaf, times the share of a row that ends there.
     pub(super) fn mix(&self, leaf: u32, share: f64, mixture: &mut [f64]) {
-        match (self.steps().shares(leaf), &self.nodes[leaf as usize]) {
+        match (self.compiled().shares(leaf), &self.nodes[leaf as usize]) {
             (Some(shares), _) => mixture.iter_mut().zip(shares).for_each(|(p, of_leaf)| *p += share * of_leaf),
-            (None, Node::Leaf(leaf)) => add_probabilities(leaf, share, mixture),
+            (None, Node::Leaf(leaf)) => leaf.add_probabilities(share, mixture),
             (None, Node::Split(_)) => {}
         }
     }
@@ -105,18 +140,6 @@ impl Tree {
         match self.schema.target.as_ref().map(|target| &target.task) {
             Some(Task::Classes(labels)) => Ok(labels.len()),
             _ => Err(Error::WrongTarget { search: "predicting classes", needs: "classes", got: "numbers" }),
-        }
-    }
-}
-
-/// Adds the class shares of a leaf, times a share.
-pub(super) fn add_probabilities(leaf: &Leaf, share: f64, mixture: &mut [f64]) {
-    if let Leaf::Class { label, masses, .. } = leaf {
-        let total: f64 = masses.iter().sum();
-        if total > 0.0 {
-            mixture.iter_mut().zip(masses).for_each(|(p, mass)| *p += share * (mass / total));
-        } else {
-            mixture[*label as usize] += share;
         }
     }
 }
@@ -154,10 +177,10 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{MissingPolicy, Policies, Split, Test, Threshold, Unseen, sample};
     use super::*;
     use crate::data::dataset::MISSING;
     use crate::data::{Column, Dataset, Kind, Schema, Target, Value};
+    use crate::tree::{MissingPolicy, Policies, Split, Test, Threshold, Unseen, fixtures};
 
     const FRACTIONAL: Policies = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Majority };
 
@@ -166,15 +189,15 @@ mod tests {
         Dataset::new(Arc::new(schema), columns, n_rows, Target::None, None, None).unwrap()
     }
 
-    /// The columns named `names` of the sample schema, in that order.
+    /// The columns named `names` of the schema of the fixtures, in that order.
     fn schema_of(names: &[&str]) -> Schema {
-        let all = sample::schema();
+        let all = fixtures::schema();
         let features = names.iter().map(|name| all.features[all.feature_index(name).unwrap()].clone()).collect();
         Schema { features, target: None }
     }
 
     fn color_tree(test: Test, branches: usize, policies: Policies) -> Tree {
-        Tree::new(sample::schema(), policies, sample::stump(test, branches)).unwrap()
+        Tree::new(fixtures::schema(), policies, fixtures::stump(test, branches)).unwrap()
     }
 
     /// A table of one nominal column `color` with levels blue, violet, red, and violet's like in `unseen`.
@@ -196,7 +219,7 @@ mod tests {
         let width = Column::Floats(vec![0.2, 1.75, 1.76, f64::NAN]);
         let length = Column::Integers { values: vec![2, 3, 3, 3], missing: None };
         let data = table(schema_of(&["petal width", "petal_length"]), vec![width, length]);
-        let tree = sample::iris();
+        let tree = fixtures::iris();
         assert_eq!(tree.predict_codes(&data, 0..4).unwrap(), [0, 1, 2, 1]);
         assert_eq!(tree.predict_codes(&data, 1..3).unwrap(), [1, 2]);
         assert_eq!(tree.apply(&data, 0..4).unwrap(), [1, 3, 4, 3]);
@@ -206,7 +229,7 @@ mod tests {
 
     #[test]
     fn levels_are_found_by_name() {
-        let tree = color_tree(Test::EachLevel { feature: sample::COLOR }, 3, sample::DEFAULT);
+        let tree = color_tree(Test::EachLevel { feature: fixtures::COLOR }, 3, fixtures::DEFAULT);
         // red, green, blue are the tree's levels 0, 1, 2, so nodes 1, 2, 3. Missing: branch 0; unseen: the heaviest, 2.
         let rows = [BLUE, RED, GREEN, BLACK, VIOLET, MISSING];
         assert_eq!(tree.apply(&colors(&rows), 0..6).unwrap(), [3, 1, 2, 3, 3, 1]);
@@ -214,11 +237,11 @@ mod tests {
 
     #[test]
     fn levels_that_are_not_listed_share_a_branch() {
-        let each_of = |missing| Test::EachOf { feature: sample::COLOR, levels: vec![0], missing };
+        let each_of = |missing| Test::EachOf { feature: fixtures::COLOR, levels: vec![0], missing };
         let rows = [RED, BLUE, GREEN, MISSING, VIOLET];
-        let two = color_tree(each_of(false), 2, sample::DEFAULT);
+        let two = color_tree(each_of(false), 2, fixtures::DEFAULT);
         assert_eq!(two.apply(&colors(&rows), 0..5).unwrap(), [1, 2, 2, 1, 2]);
-        let three = color_tree(each_of(true), 3, sample::DEFAULT);
+        let three = color_tree(each_of(true), 3, fixtures::DEFAULT);
         assert_eq!(three.apply(&colors(&rows), 0..5).unwrap(), [1, 3, 3, 2, 3]);
         let unseen = Policies { missing: MissingPolicy::Fractional, unseen: Unseen::Missing };
         let own = color_tree(each_of(true), 3, unseen);
@@ -227,12 +250,12 @@ mod tests {
 
     #[test]
     fn unseen_levels_go_by_the_policy() {
-        let each = Test::EachLevel { feature: sample::COLOR };
+        let each = Test::EachLevel { feature: fixtures::COLOR };
         let missing = Policies { missing: MissingPolicy::Default, unseen: Unseen::Missing };
         assert_eq!(color_tree(each.clone(), 3, missing).apply(&colors(&[VIOLET, BLACK]), 0..2).unwrap(), [1, 1]);
-        let own = Test::Missing { feature: sample::COLOR };
+        let own = Test::Missing { feature: fixtures::COLOR };
         assert_eq!(color_tree(own.clone(), 2, missing).apply(&colors(&[VIOLET, BLUE]), 0..2).unwrap(), [1, 2]);
-        assert_eq!(color_tree(own, 2, sample::DEFAULT).apply(&colors(&[VIOLET, MISSING]), 0..2).unwrap(), [2, 1]);
+        assert_eq!(color_tree(own, 2, fixtures::DEFAULT).apply(&colors(&[VIOLET, MISSING]), 0..2).unwrap(), [2, 1]);
         let error = color_tree(each, 3, Policies { unseen: Unseen::Error, ..missing });
         for (code, name) in [(VIOLET, "violet"), (BLACK, "black")] {
             let expected = Error::UnseenLevel {
@@ -248,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_missing_value_is_spread() {
-        let tree = color_tree(Test::Is { feature: sample::COLOR, level: 0 }, 2, FRACTIONAL);
+        let tree = color_tree(Test::Is { feature: fixtures::COLOR, level: 0 }, 2, FRACTIONAL);
         let data = colors(&[MISSING]);
         // Branch masses 1 and 2; leaf masses 9, 1.5, 0 and 1, 9.5, 0, each of sum 10.5.
         let (a, b) = (1.0 / 3.0, 2.0 / 3.0);
@@ -263,7 +286,7 @@ mod tests {
         assert_eq!(costly.probabilities(&data, 0..1).unwrap(), expected);
         let number = |mean| Node::Leaf(Leaf::Number { mean, mass: 1.0 });
         let split = Split {
-            test: Test::Is { feature: sample::COLOR, level: 0 },
+            test: Test::Is { feature: fixtures::COLOR, level: 0 },
             children: [1, 2].into(),
             masses: [1.0, 3.0].into(),
             default: 0,
@@ -272,7 +295,7 @@ mod tests {
         let with = |masses: [f64; 2]| {
             let split = Split { masses: masses.into(), ..split.clone() };
             let nodes = vec![Node::Split(split), number(10.0), number(20.0)];
-            Tree::new(sample::number_schema(), FRACTIONAL, nodes).unwrap().predict_numbers(&data, 0..1).unwrap()
+            Tree::new(fixtures::number_schema(), FRACTIONAL, nodes).unwrap().predict_numbers(&data, 0..1).unwrap()
         };
         assert_eq!(with([1.0, 3.0]), [17.5]);
         assert_eq!(with([0.0, 0.0]), [10.0]); // nothing to share by: the default
@@ -280,14 +303,14 @@ mod tests {
 
     #[test]
     fn a_leaf_without_mass_is_sure_of_its_class() {
-        let nodes = vec![sample::class_leaf(2, [0.0; 3])];
-        let tree = Tree::new(sample::schema(), sample::DEFAULT, nodes).unwrap();
+        let nodes = vec![fixtures::class_leaf(2, [0.0; 3])];
+        let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, nodes).unwrap();
         assert_eq!(tree.probabilities(&colors(&[RED]), 0..1).unwrap(), [0.0, 0.0, 1.0]);
     }
 
     #[test]
     fn wrong_calls() {
-        let tree = sample::iris();
+        let tree = fixtures::iris();
         let narrow = table(schema_of(&["petal_length"]), vec![Column::Floats(vec![9.0])]);
         assert!(matches!(tree.apply(&narrow, 0..1), Err(Error::UnknownColumn { name, .. }) if name == "petal width"));
         let mut schema = schema_of(&["color", "petal width"]);
@@ -296,9 +319,9 @@ mod tests {
         let levels = table(schema, vec![column, Column::Floats(vec![0.0])]);
         assert!(matches!(tree.apply(&levels, 0..1), Err(Error::WrongKind { column, .. }) if column == "petal_length"));
         assert!(matches!(tree.predict_numbers(&narrow, 0..1), Err(Error::WrongTarget { .. })));
-        assert!(matches!(sample::iris_leaf().apply(&narrow, 0..2), Err(Error::InvalidParameter { .. })));
+        assert!(matches!(fixtures::iris_leaf().apply(&narrow, 0..2), Err(Error::InvalidParameter { .. })));
         let date = Test::AtMost { feature: 5, threshold: Threshold::Integer(0) };
-        let dates = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(date, 2)).unwrap();
+        let dates = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(date, 2)).unwrap();
         let mut schema = schema_of(&["g\\h"]);
         schema.features[0].name = "c<d".into();
         let times = table(schema, vec![Column::Integers { values: vec![0], missing: None }]);
@@ -306,23 +329,23 @@ mod tests {
         assert_eq!(text, r#"column "c<d" is a column of times in microseconds; expected a column of dates"#);
     }
 
-    /// Of several errors the one of the first row, wherever in the tree it occurs.
+    /// If several rows fail, the error is that of the first row, wherever in the tree it occurs.
     #[test]
     fn the_first_row_that_fails_is_named() {
-        let policies = Policies { unseen: Unseen::Error, ..sample::DEFAULT };
-        let is = Test::Is { feature: sample::COLOR, level: 0 };
+        let policies = Policies { unseen: Unseen::Error, ..fixtures::DEFAULT };
+        let is = Test::Is { feature: fixtures::COLOR, level: 0 };
         let nodes = vec![
-            sample::split(sample::below(0, 0.0), &[1, 4], &[1.0, 1.0], 0),
-            sample::split(is.clone(), &[2, 3], &[1.0, 1.0], 0),
-            sample::leaf(0),
-            sample::leaf(1),
-            sample::split(sample::below(1, 0.0), &[5, 6], &[1.0, 1.0], 0),
-            sample::leaf(0),
-            sample::split(is, &[7, 8], &[1.0, 1.0], 0),
-            sample::leaf(0),
-            sample::leaf(1),
+            fixtures::split(fixtures::below(0, 0.0), &[1, 4], &[1.0, 1.0], 0),
+            fixtures::split(is.clone(), &[2, 3], &[1.0, 1.0], 0),
+            fixtures::leaf(0),
+            fixtures::leaf(1),
+            fixtures::split(fixtures::below(1, 0.0), &[5, 6], &[1.0, 1.0], 0),
+            fixtures::leaf(0),
+            fixtures::split(is, &[7, 8], &[1.0, 1.0], 0),
+            fixtures::leaf(0),
+            fixtures::leaf(1),
         ];
-        let tree = Tree::new(sample::schema(), policies, nodes).unwrap();
+        let tree = Tree::new(fixtures::schema(), policies, nodes).unwrap();
         // Row 1 fails two tests later than row 2.
         let numbers = || Column::Floats(vec![1.0, 1.0, -1.0]);
         let colors = Column::Levels { codes: vec![0, 3, 4], unseen: vec!["late".into(), "early".into()] };
@@ -339,12 +362,12 @@ mod tests {
             let values = vec![t.saturating_sub(1), t, t + 1, END, END + 1, 0];
             let expected: Vec<u32> = values.iter().map(|&value| u32::from(value > t)).collect();
             let integer = Test::AtMost { feature: 4, threshold: Threshold::Integer(t) };
-            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(integer, 2)).unwrap();
+            let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(integer, 2)).unwrap();
             let data = table(schema_of(&["a\"b"]), vec![Column::Integers { values: values.clone(), missing: None }]);
             assert_eq!(tree.predict_codes(&data, 0..6).unwrap(), expected, "{t}");
             // The same integers where a float was trained.
-            let float = sample::below(0, t as f64);
-            let tree = Tree::new(sample::schema(), sample::DEFAULT, sample::stump(float, 2)).unwrap();
+            let float = fixtures::below(0, t as f64);
+            let tree = Tree::new(fixtures::schema(), fixtures::DEFAULT, fixtures::stump(float, 2)).unwrap();
             let data =
                 table(schema_of(&["petal_length"]), vec![Column::Integers { values: values.clone(), missing: None }]);
             let above = |&value: &i64| u32::from(i128::from(value) > t as f64 as i128);
@@ -355,9 +378,9 @@ mod tests {
     #[test]
     fn columns_of_many_levels() {
         let names: Vec<String> = (0..300).map(|code| format!("level {code}")).collect();
-        let mut schema = (*sample::schema()).clone();
+        let mut schema = (*fixtures::schema()).clone();
         schema.features[2].kind = Kind::Nominal(names);
-        let feature = sample::COLOR;
+        let feature = fixtures::COLOR;
         let codes: Vec<u32> = (0..300).chain([MISSING]).collect();
         let column = Column::Levels { codes, unseen: vec![] };
         let features = vec![schema.features[2].clone()];
@@ -375,15 +398,15 @@ mod tests {
             let child = |code| 1 + test.branch(code).unwrap_or(0) as u32;
             let expected: Vec<u32> =
                 (0..300).map(|code| child(Value::Level(code))).chain([child(Value::Missing)]).collect();
-            let nodes = sample::stump(test.clone(), branches);
-            let tree = Tree::new(schema.clone().into(), sample::DEFAULT, nodes).unwrap();
+            let nodes = fixtures::stump(test.clone(), branches);
+            let tree = Tree::new(schema.clone().into(), fixtures::DEFAULT, nodes).unwrap();
             assert_eq!(tree.apply(&data, 0..301).unwrap(), expected, "{test:?}");
         }
     }
 
     #[test]
     fn a_deep_tree_predicts() {
-        let tree = sample::chain(100_000);
+        let tree = fixtures::chain(100_000);
         let data = table(schema_of(&["petal_length"]), vec![Column::Floats(vec![-1.0, 50_000.0, 1e9, f64::NAN])]);
         assert_eq!(tree.predict_codes(&data, 0..4).unwrap(), [0, 50_000 % 3, 2, 2]);
         let fractional = Tree::new(tree.schema().clone(), FRACTIONAL, tree.nodes().to_vec()).unwrap();
@@ -397,7 +420,7 @@ mod tests {
             Node::Leaf(Leaf::Number { mean, .. }) => return vec![*mean],
             Node::Leaf(leaf) => {
                 let mut p = vec![0.0; 3];
-                add_probabilities(leaf, 1.0, &mut p);
+                leaf.add_probabilities(1.0, &mut p);
                 return p;
             }
             Node::Split(split) => split,
@@ -424,7 +447,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn predictions_are_those_of_the_definition(tree in sample::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 6)) {
+        fn predictions_are_those_of_the_definition(tree in fixtures::any_tree(), cells in prop::collection::vec(any::<u8>(), 11 * 6)) {
             // An error would leave nothing to compare; it has a test of its own.
             let unseen = match tree.policies().unseen {
                 Unseen::Error => Unseen::Majority,
@@ -438,7 +461,7 @@ mod tests {
             let mut columns = Vec::new();
             for (feature, cells) in schema.features.iter_mut().zip(cells.chunks(6)) {
                 columns.push(match &mut feature.kind {
-                    Kind::Continuous(crate::data::Number::Float) => Column::Floats(
+                    Kind::Continuous(crate::data::NumericType::Float) => Column::Floats(
                         cells.iter().map(|&c| if c < 50 { f64::NAN } else { f64::from(c) / 12.0 - 12.0 }).collect(),
                     ),
                     Kind::Continuous(_) => Column::Integers {

@@ -1,12 +1,10 @@
-//! `DistinctTrees` and `DistinctTree`: trees from a search on a thread of its own, as fast as they are asked for.
+//! `DistinctTrees` and `DistinctTree`: an iterator over the trees that a search on a thread of its own lists.
 //!
-//! The thread fills a queue of bounded length and waits while it is full, so that memory does not grow with the trees that
-//! nobody has taken. It never touches Python; who waits for it looks for signals.
+//! The thread of the search never touches Python; the thread that waits for trees looks for signals.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::sync_channel;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -16,15 +14,16 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyTuple;
 
 use super::error::interrupted;
+use super::pickle::reduced;
 use super::progress::Reporter;
-use super::run::{POLL, REPORT, Running, Signals, panicked};
-use super::subset_result::{PyDistinctCounts, PySubsetProgress, reduced};
+use super::run::{REPORT, Running, Signals, panicked};
+use super::subset_result::{PyDistinctCounts, PySubsetProgress};
 use super::tree::PyTree;
+use super::tree_queue::{QueueState, SearchEnd, TreeQueue};
 use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
-use crate::error::{Error, Result};
-use crate::subsets::{Board, Checked, Counts, DistinctTree, Order, distinct};
-use crate::threads::{held, lock};
+use crate::subsets::{Board, Checked, DistinctTree, Order, distinct};
+use crate::threads::lock;
 use crate::tree::Tree;
 
 /// A tree that some subset of the features leads to. Pickles.
@@ -37,7 +36,7 @@ use crate::tree::Tree;
 ///     The tree itself, made when it is first asked for.
 #[pyclass(frozen, module = "lattree", name = "DistinctTree")]
 pub struct PyDistinctTree {
-    /// `None` after a pickle, where the tree is there.
+    /// `None` in an object from a pickle, which has its tree.
     grown: Option<(DistinctTree, Arc<Schema>)>,
     tree: PyOnceLock<Py<PyTree>>,
 }
@@ -79,130 +78,23 @@ pub(super) fn _distinct_tree_from_json(py: Python<'_>, tree: &str) -> PyResult<P
     Ok(PyDistinctTree { grown: None, tree: kept })
 }
 
-/// How a search ended.
-enum End {
-    Counted(Counts),
-    Failed(Error),
-    Panicked,
-}
-
-#[derive(Default)]
-struct State {
-    trees: VecDeque<DistinctTree>,
-    /// Of all trees that were listed, how many use 0, 1, 2, ... features.
-    by_size: Vec<u64>,
-    /// Nobody will take any more trees.
-    closed: bool,
-    /// Nobody took all trees.
-    cut: bool,
-    /// Nobody takes trees before the end: there is no other thread.
-    alone: bool,
-    /// There was no memory for one more tree.
-    full: bool,
-    end: Option<End>,
-}
-
-/// The queue between the search and who takes its trees.
-#[derive(Default)]
-struct Queue {
-    state: Mutex<State>,
-    /// There is a tree, or the end.
-    filled: Condvar,
-    /// There is room for trees again, or nobody takes them.
-    room: Condvar,
-}
-
-/// The most trees that wait to be taken.
-const ROOM: usize = 256;
-
-impl Queue {
-    /// Adds a tree when there is room. False: no more are wanted.
-    fn push(&self, mut tree: DistinctTree, budget: &Budget) -> bool {
-        let mut state = lock(&self.state);
-        if state.alone {
-            // All of them wait: most without their nodes.
-            if state.trees.len() >= ROOM {
-                tree.forget_nodes();
-            }
-            match budget.reserve(tree.bytes()) {
-                Ok(reserved) => reserved.keep(),
-                Err(_) => state.full = true,
-            }
-            if state.full {
-                return false;
-            }
-        } else if state.trees.len() >= ROOM {
-            // Down to a half: otherwise the two threads would wake each other at every tree.
-            while state.trees.len() > ROOM / 2 && !state.closed {
-                if budget.check().is_err() {
-                    return false;
-                }
-                state = wait(&self.room, state);
-            }
-        }
-        if state.closed {
-            return false;
-        }
-        state.by_size[tree.features.len()] += 1;
-        state.trees.push_back(tree);
-        if state.trees.len() == 1 {
-            self.filled.notify_all();
-        }
-        true
-    }
-
-    /// Why a tree was not taken: because of a limit, or because the iterator was closed.
-    fn why_refused(&self, budget: &Budget) -> Status {
-        match lock(&self.state).full {
-            true => Status::MemoryLimit,
-            false => budget.check().err().map_or(Status::Interrupted, Status::from),
-        }
-    }
-
-    fn end(&self, end: End) {
-        lock(&self.state).end = Some(end);
-        self.filled.notify_all();
-    }
-
-    /// The first tree, if there is one; whether there may be more.
-    fn pop(&self) -> (Option<DistinctTree>, bool) {
-        let mut state = lock(&self.state);
-        let tree = state.trees.pop_front();
-        if state.trees.len() == ROOM / 2 {
-            self.room.notify_all();
-        }
-        (tree, !state.closed && state.end.is_none())
-    }
-
-    /// Waits for a tree or the end, but not long.
-    fn wait(&self) {
-        let state = lock(&self.state);
-        if state.trees.is_empty() && state.end.is_none() && !state.closed {
-            drop(wait(&self.filled, state));
-        }
-    }
-}
-
-fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
-    held(condition.wait_timeout(state, POLL)).0
-}
-
 /// The distinct trees of a table, one after the other: an iterator, and a context manager that closes it.
 ///
 /// A thread looks for them and waits while a few hundred are not taken, so memory stays bounded however many there are.
-/// Where the system has no more threads all are found first, or as many as the memory limit has room for. It ends with the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a
-/// limit: then the iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree
-/// closes it and raises :class:`Interrupted`, whose `result` are the counts so far; in a ``with`` block it does so wherever
-/// Ctrl-C strikes.
+/// Where the system has no more threads all are found first, or as many as the memory limit has room for. It ends with
+/// the iteration, by :meth:`close`, with the last reference, by ``cancel()`` of the search, or by a limit: then the
+/// iteration ends after the trees found so far, and `status` says so. Ctrl-C while it waits for a tree closes it and
+/// raises :class:`Interrupted`, whose `result` are the counts so far; in a ``with`` block it does so wherever Ctrl-C
+/// strikes.
 #[pyclass(frozen, module = "lattree", name = "DistinctTrees")]
 pub struct PyDistinctTrees {
-    queue: Arc<Queue>,
+    queue: Arc<TreeQueue>,
     budget: Arc<Budget>,
     board: Arc<Board>,
     schema: Arc<Schema>,
     thread: Mutex<Option<JoinHandle<()>>>,
     process: u32,
-    /// Who is told of progress, until the end, and when that was last.
+    /// The receiver of progress reports, until the end, and the time of the last report.
     watch: Mutex<Option<(Arc<Reporter>, Instant)>>,
 }
 
@@ -247,21 +139,21 @@ impl PyDistinctTrees {
         self.end_watch(py)
     }
 
-    /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the few hundred that
-    /// wait to be. What was built is ahead of them.
+    /// How many trees there are so far, as DistinctCounts: those taken and, while the search goes on, the few hundred
+    /// that wait to be. What was built is ahead of them.
     #[getter]
     fn counts(&self) -> PyDistinctCounts {
         let (state, progress) = (lock(&self.queue.state), self.board.progress(&self.budget));
         let (built, seconds) = match &state.end {
-            Some(End::Counted(counts)) => (counts.built, counts.seconds),
+            Some(SearchEnd::Counted(counts)) => (counts.built, counts.seconds),
             _ => (progress.built, progress.seconds),
         };
         let (distinct, by_size) = (state.by_size.iter().sum(), state.by_size.clone());
         PyDistinctCounts { built: built.max(distinct), distinct, by_size, seconds, status: Self::status_of(&state) }
     }
 
-    /// None while there may be more trees; then "complete", or what ended the search or the iteration before: "time_limit",
-    /// "memory_limit" or "interrupted".
+    /// None while there may be more trees; then "complete", or what ended the search or the iteration before:
+    /// "time_limit", "memory_limit" or "interrupted".
     #[getter]
     fn status(&self) -> Option<String> {
         Self::status_of(&lock(&self.queue.state))
@@ -277,7 +169,7 @@ impl PyDistinctTrees {
 impl PyDistinctTrees {
     /// Ends the search.
     fn stop(&self, py: Python<'_>) {
-        // A forked child has the queue, perhaps locked, but not the thread.
+        // A forked child process has the queue, which may be locked, but not the thread.
         if std::process::id() != self.process {
             return;
         }
@@ -292,12 +184,12 @@ impl PyDistinctTrees {
         self.join(py);
     }
 
-    /// Says how far the search is, if it is time for that; what is raised ends it.
+    /// Reports progress if it is time to; an exception ends the search.
     fn report(&self, py: Python<'_>) -> PyResult<()> {
         let reporter = match &mut *lock(&self.watch) {
             Some((reporter, last)) if last.elapsed() >= REPORT => {
                 *last = Instant::now();
-                reporter.clone() // the callback may come back here
+                reporter.clone() // the callback may call a method of these trees
             }
             _ => return Ok(()),
         };
@@ -306,7 +198,7 @@ impl PyDistinctTrees {
         told.map(drop).or_else(|error| self.fail(py, error))
     }
 
-    /// Nobody is told of progress from now on.
+    /// Sends no more progress reports.
     fn end_watch(&self, py: Python<'_>) -> PyResult<()> {
         let watch = lock(&self.watch).take();
         let Some((reporter, _)) = watch else { return Ok(()) };
@@ -327,8 +219,8 @@ impl PyDistinctTrees {
         }
     }
 
-    /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here. Where the system
-    /// has no more threads it returns when all trees are listed, or as many as there is memory for.
+    /// Starts the search, and returns when it has built a tree: what is wrong with the call is raised here. Where the
+    /// system has no more threads it returns when all trees are listed, or as many as there is memory for.
     pub(super) fn start(
         py: Python<'_>,
         data: Dataset,
@@ -347,9 +239,7 @@ impl PyDistinctTrees {
         let thread = std::thread::Builder::new().name("distinct trees".into()).spawn(wait).ok();
         let (signals, budget) = (Signals::default(), checked.budget());
         let budget = running.add(if thread.is_some() { budget } else { signals.heard_by(py, budget)? });
-        let by_size = vec![0; data.columns().len() + 1];
-        let state = State { by_size, alone: thread.is_none(), ..State::default() };
-        let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
+        let queue = Arc::new(TreeQueue::new(data.columns().len(), thread.is_none()));
         let (board, schema) = (Arc::new(Board::new()), data.schema().clone());
         let search = {
             let (queue, budget, board) = (queue.clone(), budget.clone(), board.clone());
@@ -362,11 +252,11 @@ impl PyDistinctTrees {
                 let work = || distinct(&data, &checked, order, ordered, &budget, &board, &mut visit);
                 let counts = catch_unwind(AssertUnwindSafe(work));
                 let refused = refused.then(|| queue.why_refused(&budget));
-                queue.end(End::of(counts, refused));
+                queue.end(SearchEnd::of(counts, refused));
             }
         };
         match &thread {
-            // It waits for nothing else.
+            // The thread waits for the search that it is to run.
             Some(_) => drop(give.send(Box::new(search))),
             None => py.detach(search),
         }
@@ -378,7 +268,7 @@ impl PyDistinctTrees {
         while !trees.has_begun() {
             trees.wait(py)?;
         }
-        let counted = matches!(lock(&trees.queue.state).end, None | Some(End::Counted(_)));
+        let counted = matches!(lock(&trees.queue.state).end, None | Some(SearchEnd::Counted(_)));
         if counted { Ok(trees) } else { trees.finish(py).map(|()| trees) }
     }
 
@@ -402,8 +292,8 @@ impl PyDistinctTrees {
         self.join(py);
         self.end_watch(py)?;
         match &lock(&self.queue.state).end {
-            Some(End::Failed(error)) => Err(error.clone().into()),
-            Some(End::Panicked) => Err(panicked()),
+            Some(SearchEnd::Failed(error)) => Err(error.clone().into()),
+            Some(SearchEnd::Panicked) => Err(panicked()),
             _ => Ok(()),
         }
     }
@@ -411,14 +301,14 @@ impl PyDistinctTrees {
     fn join(&self, py: Python<'_>) {
         let thread = lock(&self.thread).take();
         if let Some(thread) = thread {
-            // A panic was caught within.
+            // The thread has caught panics.
             let _ = py.detach(|| thread.join());
         }
     }
 
-    fn status_of(state: &State) -> Option<String> {
+    fn status_of(state: &QueueState) -> Option<String> {
         match &state.end {
-            Some(End::Counted(counts)) if state.trees.is_empty() => {
+            Some(SearchEnd::Counted(counts)) if state.trees.is_empty() => {
                 let all = counts.status != Status::Complete || !state.cut;
                 Some(if all { counts.status } else { Status::Interrupted }.name().into())
             }
@@ -432,19 +322,8 @@ impl Drop for PyDistinctTrees {
         if std::process::id() == self.process {
             Python::try_attach(|py| {
                 self.stop(py);
-                drop(self.end_watch(py)); // nobody is there to be told of an error
+                drop(self.end_watch(py)); // there is no caller to raise an error to
             });
-        }
-    }
-}
-
-impl End {
-    /// `refused`: why nobody took a tree.
-    fn of(counts: std::thread::Result<Result<Counts>>, refused: Option<Status>) -> Self {
-        match counts {
-            Ok(Ok(counts)) => End::Counted(Counts { status: refused.unwrap_or(counts.status), ..counts }),
-            Ok(Err(error)) => End::Failed(error),
-            Err(_) => End::Panicked,
         }
     }
 }
