@@ -15,6 +15,8 @@ mod cases;
 mod extreme;
 #[path = "greedy/impurity.rs"]
 mod impurity;
+#[path = "greedy/level_subsets.rs"]
+mod level_subsets;
 #[path = "greedy/properties.rs"]
 mod properties;
 #[path = "greedy/textbook.rs"]
@@ -72,12 +74,13 @@ fn the_twin_grows_the_same_trees() {
     for_seeds(5_000, |seed| {
         let (data, params) = random_problem(seed);
         let outcome = run(&data, &params);
-        let Some(twin) = Twin::new(&data, &params) else {
+        let Some(mut twin) = Twin::new(&data, &params) else {
             assert!(outcome.is_err(), "seed {seed}: no case is present, {params:?}\n{data:?}");
             return;
         };
         let outcome = outcome.expect("a good table");
         assert_eq!(outcome.status, Status::Complete, "seed {seed}");
+        twin.offer(&outcome.tree);
         let expected = twin.grow();
         grown.fetch_add(1, Relaxed);
         split.fetch_add(u64::from(expected.n_nodes() > 0), Relaxed);

@@ -28,8 +28,8 @@ impl Costs {
     /// Expresses finite, non-negative costs with 0 on the diagonal as multiples of a unit.
     ///
     /// # Errors
-    /// If no unit keeps all costs below 2^40 units exactly, and rounding to the finest such unit would change one of them by
-    /// more than 2^-20 of itself.
+    /// If no unit keeps all costs below 2^40 units exactly, and rounding to the finest such unit would change one of
+    /// them by more than 2^-20 of itself.
     pub fn new(costs: &[Vec<f64>]) -> Result<Self> {
         let positive = || costs.iter().flatten().copied().filter(|&cost| cost > 0.0);
         let most = positive().fold(0.0, f64::max);

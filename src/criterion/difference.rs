@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use num_bigint::BigUint;
 use num_integer::Integer;
 
-/// The sum of fractions: first, in lowest terms, those of equal denominators, then pairs, so that most products are of small
-/// numbers.
+/// The sum of fractions: first, in lowest terms, those of equal denominators, then pairs, so that most products are of
+/// small numbers.
 fn sum_of_fractions(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, BigUint) {
     let mut of_denominators: BTreeMap<BigUint, BigUint> = BTreeMap::new();
     for (numerator, denominator) in quotients {

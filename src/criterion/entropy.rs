@@ -1,13 +1,13 @@
 //! Entropy, in bits times mass.
 
 use super::exact_gain::PartMasses;
-use super::{ClassStats, ExactGain, Impurity};
+use super::{ClassImpurity, ClassStats, ExactGain, Impurity};
 
 /// x log2 x, times a power of two, in integers.
 ///
-/// Tabulated logarithms are sums of the logarithms of prime factors. So two sums of x log2 x that are equal as real numbers
-/// (that is, if the products of x^x have the same prime factors) are equal as integers too, and ties between splits of
-/// different class masses are recognised. Logarithms beyond the table are rounded one by one.
+/// Tabulated logarithms are sums of the logarithms of prime factors. So two sums of x log2 x that are equal as real
+/// numbers (that is, if the products of x^x have the same prime factors) are equal as integers too, and ties between
+/// splits of different class masses are recognised. Logarithms beyond the table are rounded one by one.
 #[derive(Debug)]
 pub(crate) struct Entropy {
     table: Vec<i64>,
@@ -74,6 +74,9 @@ fn rounded(x: u128, digits: i32) -> i64 {
 }
 
 impl Impurity for Entropy {
+    type Response = usize;
+    type Stats = ClassStats;
+
     #[inline(always)]
     fn add(&self, stats: &mut ClassStats, class: usize, mass: u64) {
         let old = stats.masses[class];
@@ -95,6 +98,29 @@ impl Impurity for Entropy {
         stats.logs - self.x_log_x(stats.total)
     }
 
+    fn rounding_error(&self, total: u64, branches: usize) -> i64 {
+        // The error of a tabulated logarithm is half a unit for each of its at most log2 x factors, times x; that of a
+        // computed one is less than two units. There is a term per class and one for the sum, in every branch and in
+        // the whole.
+        let bits = 64 - i64::from(total.leading_zeros());
+        let tabulated = 2 * bits * total.min(self.table.len() as u64) as i64;
+        tabulated + 2 * (self.n_classes as i64 + 1) * (branches as i64 + 1)
+    }
+
+    fn is_gain(&self, part: &ClassStats, whole: &ClassStats, _: i64) -> bool {
+        part.has_other_shares_than(whole)
+    }
+
+    fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    fn perfect_gain(&self, stats: &ClassStats) -> Option<i64> {
+        Some(-self.purity(stats))
+    }
+}
+
+impl ClassImpurity for Entropy {
     #[inline(always)]
     fn purity_of_two(&self, first: u64, second: u64) -> i64 {
         self.x_log_x(first) + self.x_log_x(second) - self.x_log_x(first + second)
@@ -113,33 +139,12 @@ impl Impurity for Entropy {
         true
     }
 
-    fn rounding_error(&self, total: u64, branches: usize) -> i64 {
-        // The error of a tabulated logarithm is half a unit for each of its at most log2 x factors, times x; that of a
-        // computed one is less than two units. There is a term per class and one for the sum, in every branch and in the
-        // whole.
-        let bits = 64 - i64::from(total.leading_zeros());
-        let tabulated = 2 * bits * total.min(self.table.len() as u64) as i64;
-        tabulated + 2 * (self.n_classes as i64 + 1) * (branches as i64 + 1)
-    }
-
-    fn is_gain(&self, part: &ClassStats, whole: &ClassStats, _: i64) -> bool {
-        part.has_other_shares_than(whole)
-    }
-
     fn is_rounded(&self) -> bool {
         self.is_rounded
     }
 
     fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, _: &[u64]) -> Option<ExactGain> {
         Some(ExactGain::Logs(PartMasses::new(parts)))
-    }
-
-    fn scale(&self) -> f64 {
-        self.scale
-    }
-
-    fn perfect_gain(&self, stats: &ClassStats) -> Option<i64> {
-        Some(-self.purity(stats))
     }
 
     fn split_information(&self, masses: impl Iterator<Item = u64>) -> i64 {

@@ -20,8 +20,8 @@ pub(crate) enum ExactGain {
     Scaled(Fraction, u32),
     /// A fraction of any size, kept as the masses it is computed from.
     Quotients(Quotients),
-    /// The sum of x log2 x over the class masses x of the parts, less that over the masses of the parts, less the same for
-    /// the whole.
+    /// The sum of x log2 x over the class masses x of the parts, less that over the masses of the parts, less the same
+    /// for the whole.
     Logs(PartMasses),
 }
 
@@ -67,8 +67,8 @@ impl PartMasses {
 #[derive(Debug, Clone)]
 pub(crate) struct Quotients {
     parts: PartMasses,
-    /// `None`: purities are sums of squared masses over the mass. Else they are minus the sums of costs times products of two
-    /// masses, over the mass.
+    /// `None`: purities are sums of squared masses over the mass. Else they are minus the sums of costs times products
+    /// of two masses, over the mass.
     costs: Option<Arc<Costs>>,
     /// Masses are in units of 2^-digits.
     digits: u32,

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 
 use super::exact_gain::Quotients;
 use super::fraction::Fraction;
-use super::{ClassStats, Costs, ExactGain, Impurity};
+use super::{ClassImpurity, ClassStats, Costs, ExactGain, Impurity};
 
 /// The fixed point of quotients, which are in units of 2^-digits.
 #[derive(Debug)]
@@ -61,6 +61,9 @@ impl Gini {
 }
 
 impl Impurity for Gini {
+    type Response = usize;
+    type Stats = ClassStats;
+
     #[inline(always)]
     fn add(&self, stats: &mut ClassStats, class: usize, mass: u64) {
         let old = u128::from(stats.masses[class]);
@@ -87,18 +90,24 @@ impl Impurity for Gini {
         self.0.quotient(squares, stats.total)
     }
 
-    #[inline(always)]
-    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
-        let square = |x: u64| x as f64 * x as f64;
-        self.0.quotient(square(first) + square(second), first + second)
-    }
-
     fn rounding_error(&self, total: u64, branches: usize) -> i64 {
         self.0.rounding_error(total as f64, branches)
     }
 
     fn is_gain(&self, part: &ClassStats, whole: &ClassStats, _: i64) -> bool {
         part.has_other_shares_than(whole)
+    }
+
+    fn scale(&self) -> f64 {
+        self.0.scale
+    }
+}
+
+impl ClassImpurity for Gini {
+    #[inline(always)]
+    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
+        let square = |x: u64| x as f64 * x as f64;
+        self.0.quotient(square(first) + square(second), first + second)
     }
 
     fn is_rounded(&self) -> bool {
@@ -116,10 +125,6 @@ impl Impurity for Gini {
         let is_small = whole.iter().sum::<u64>() < SMALL;
         let exact = if is_small { small() } else { None };
         Some(exact.unwrap_or_else(|| ExactGain::Quotients(Quotients::new(parts.iter().copied(), None))))
-    }
-
-    fn scale(&self) -> f64 {
-        self.0.scale
     }
 }
 
@@ -159,6 +164,9 @@ impl CostGini {
 }
 
 impl Impurity for CostGini {
+    type Response = usize;
+    type Stats = ClassStats;
+
     fn add(&self, stats: &mut ClassStats, class: usize, mass: u64) {
         if self.dropped_bits == 0 {
             stats.products += self.change(&stats.masses, class, mass);
@@ -175,18 +183,8 @@ impl Impurity for CostGini {
         }
     }
 
-    fn recompute(&self, stats: &mut ClassStats) {
-        // Adding class by class would count the pairs with later classes twice.
-        stats.total = stats.masses.iter().sum();
-        stats.products = if self.dropped_bits == 0 { self.pairs(&stats.masses) } else { 0 };
-    }
-
     fn purity(&self, stats: &ClassStats) -> i64 {
         self.of(if self.dropped_bits == 0 { stats.products } else { self.pairs(&stats.masses) }, stats.total)
-    }
-
-    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
-        self.of(self.pairs(&[first, second]), first + second)
     }
 
     fn rounding_error(&self, total: u64, branches: usize) -> i64 {
@@ -205,6 +203,26 @@ impl Impurity for CostGini {
         gain.is_some_and(|gain| gain.is_positive() == Some(true))
     }
 
+    fn scale(&self) -> f64 {
+        self.costs.per_one() * self.fixed.scale / 2f64.powi(self.dropped_bits as i32)
+    }
+
+    fn scale_bits(&self) -> i32 {
+        self.fixed.digits - self.dropped_bits as i32
+    }
+}
+
+impl ClassImpurity for CostGini {
+    fn recompute(&self, stats: &mut ClassStats) {
+        // Adding class by class would count the pairs with later classes twice.
+        stats.total = stats.masses.iter().sum();
+        stats.products = if self.dropped_bits == 0 { self.pairs(&stats.masses) } else { 0 };
+    }
+
+    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
+        self.of(self.pairs(&[first, second]), first + second)
+    }
+
     fn is_rounded(&self) -> bool {
         true
     }
@@ -221,13 +239,5 @@ impl Impurity for CostGini {
         let exact = if is_small { small() } else { None };
         let quotients = || Quotients::new(parts.iter().copied(), Some(self.costs.clone()));
         Some(exact.unwrap_or_else(|| ExactGain::Quotients(quotients())))
-    }
-
-    fn scale(&self) -> f64 {
-        self.costs.per_one() * self.fixed.scale / 2f64.powi(self.dropped_bits as i32)
-    }
-
-    fn scale_bits(&self) -> i32 {
-        self.fixed.digits - self.dropped_bits as i32
     }
 }

@@ -1,7 +1,7 @@
 //! The cost of the best leaf as an impurity: its errors, or its expected cost.
 
 use super::fraction::Fraction;
-use super::{ClassStats, Costs, ExactGain, Impurity};
+use super::{ClassImpurity, ClassStats, Costs, ExactGain, Impurity};
 
 /// The cost of the best leaf as an impurity.
 #[derive(Debug)]
@@ -31,6 +31,9 @@ impl LeafCost {
 }
 
 impl Impurity for LeafCost {
+    type Response = usize;
+    type Stats = ClassStats;
+
     #[inline(always)]
     fn add(&self, stats: &mut ClassStats, class: usize, mass: u64) {
         stats.masses[class] += mass;
@@ -59,14 +62,6 @@ impl Impurity for LeafCost {
         }
     }
 
-    #[inline]
-    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
-        match self.costs.matrix() {
-            None => -(first.min(second) as i64),
-            Some(_) => -self.in_range(self.costs.leaf(&[first, second]).0),
-        }
-    }
-
     fn rounding_error(&self, _: u64, branches: usize) -> i64 {
         if self.dropped_bits == 0 { 0 } else { branches as i64 + 1 }
     }
@@ -75,18 +70,10 @@ impl Impurity for LeafCost {
         if self.dropped_bits == 0 {
             return gain > 0;
         }
-        // With two branches, the rest is the other one. With several, a gain of the part beside the rest is a gain of the
-        // split; if there is none, the caller asks for the exact gain.
+        // With two branches, the rest is the other one. With several, a gain of the part beside the rest is a gain of
+        // the split; if there is none, the caller asks for the exact gain.
         let rest: Vec<u64> = whole.masses.iter().zip(&part.masses).map(|(all, part)| all - part).collect();
         self.gain([&part.masses[..], &rest].into_iter(), &whole.masses) > 0
-    }
-
-    fn is_rounded(&self) -> bool {
-        self.dropped_bits > 0
-    }
-
-    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<ExactGain> {
-        Fraction::new(self.gain(parts, whole), 1).map(ExactGain::Fraction)
     }
 
     fn scale(&self) -> f64 {
@@ -99,5 +86,23 @@ impl Impurity for LeafCost {
 
     fn perfect_gain(&self, stats: &ClassStats) -> Option<i64> {
         (self.dropped_bits == 0).then(|| -self.purity(stats))
+    }
+}
+
+impl ClassImpurity for LeafCost {
+    #[inline]
+    fn purity_of_two(&self, first: u64, second: u64) -> i64 {
+        match self.costs.matrix() {
+            None => -(first.min(second) as i64),
+            Some(_) => -self.in_range(self.costs.leaf(&[first, second]).0),
+        }
+    }
+
+    fn is_rounded(&self) -> bool {
+        self.dropped_bits > 0
+    }
+
+    fn exact_gain<'m>(&self, parts: impl Iterator<Item = &'m [u64]>, whole: &[u64]) -> Option<ExactGain> {
+        Fraction::new(self.gain(parts, whole), 1).map(ExactGain::Fraction)
     }
 }

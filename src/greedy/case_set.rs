@@ -32,9 +32,9 @@ impl CaseSet {
         &self.words[..self.n as usize]
     }
 
-    /// The fraction of each case, in units of 2^-[`GrowthData::digits`]; `None` if all are whole. Masses of nodes of whole
-    /// cases are those of the table, and masses of other nodes are in these units: all that is compared at one node has the
-    /// same unit.
+    /// The fraction of each case, in units of 2^-[`GrowthData::digits`]; `None` if all are whole. Masses of nodes of
+    /// whole cases are those of the table, and masses of other nodes are in these units: all that is compared at one
+    /// node has the same unit.
     pub fn fractions(&self) -> Option<&[u32]> {
         Some(&self.words[self.n as usize..]).filter(|_| self.has_fractions())
     }

@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Mass per class. With many classes of which few occur at the node, only those are stored: a tree with as many leaves as
-/// classes would take quadratic memory otherwise.
+/// Mass per class. With many classes of which few occur at the node, only those are stored: a tree with as many leaves
+/// as classes would take quadratic memory otherwise.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ClassSums {
     /// The mass of every class.

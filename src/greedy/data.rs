@@ -1,5 +1,5 @@
-//! The training table as growth sees it: cases in a row with their classes and masses, and columns as codes in the order of
-//! their values.
+//! The training table as growth sees it: cases in a row with their classes and masses, and columns as codes in the
+//! order of their values.
 
 use std::sync::{Arc, OnceLock};
 
@@ -77,8 +77,8 @@ impl TrainingColumn {
         matches!(self.values, ColumnValues::Nominal(_)) && self.own.is_none() || self.codes.get().is_some()
     }
 
-    /// The cases with a value and their codes, in the order of values; missing values are left out even if they have a code.
-    /// Panics on a nominal column.
+    /// The cases with a value and their codes, in the order of values; missing values are left out even if they have a
+    /// code. Panics on a nominal column.
     pub fn in_order(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let ColumnValues::Ordered(ordered, ..) = &self.values else { panic!("nominal columns have no order") };
         (0..ordered.n_values()).flat_map(|rank| ordered.rows_of(rank).iter().map(move |&case| (case, rank as u32)))
@@ -91,8 +91,8 @@ impl TrainingColumn {
         self.entries.get_or_init(|| self.in_order().map(entry).collect())
     }
 
-    /// A copy of [`TrainingColumn::entries`] to be partitioned. `keeps`: whether the column keeps the original for other
-    /// trees.
+    /// A copy of [`TrainingColumn::entries`] to be partitioned. `keeps`: whether the column keeps the original for
+    /// other trees.
     pub fn entries_for(&self, layout: EntryLayout, classes: &[u32], keeps: bool) -> Vec<Entry> {
         match keeps || self.entries.get().is_some() {
             true => self.entries(layout, classes).to_vec(),
@@ -180,8 +180,8 @@ pub(crate) struct GrowthData {
 }
 
 impl GrowthData {
-    /// Leaves absent rows out, weighs cases, imputes missing values and codes columns. The outer result reports a wrong call,
-    /// the inner one an exhausted budget.
+    /// Leaves absent rows out, weighs cases, imputes missing values and codes columns. The outer result reports a wrong
+    /// call, the inner one an exhausted budget.
     ///
     /// Complexity: O(n log n) per continuous column.
     pub fn new(
@@ -294,8 +294,8 @@ impl GrowthData {
     }
 }
 
-/// Reserves, until the run ends, memory for what the table holds of each row, and for a copy of the rows where some may be
-/// absent.
+/// Reserves, until the run ends, memory for what the table holds of each row, and for a copy of the rows where some may
+/// be absent.
 fn reserve_rows(data: &Dataset, params: &Params, budget: &Budget) -> std::result::Result<(), Stop> {
     let of_cell = |column: &Arc<Column>| match &**column {
         Column::Floats(_) => 8,

@@ -3,24 +3,24 @@
 use super::data::GrowthData;
 use super::params::Params;
 use super::split::SplitRule;
-use crate::criterion::{CostGini, Costs, Criterion, Entropy, Gini, Impurity, LeafCost};
+use crate::criterion::{ClassImpurity, CostGini, Costs, Criterion, Entropy, Gini, LeafCost};
 
 /// Work that is done under one of the impurities.
 pub(crate) trait ImpurityVisitor {
     type Output;
     /// Does the work, with a rule for nodes of whole cases and one for nodes with fractional cases.
-    fn visit<I: Impurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output;
+    fn visit<I: ClassImpurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output;
 }
 
-/// Tabulated logarithms per case: all masses are tabulated if cases have mass one. A row with a count is that many cases, so
-/// that it is rounded as its repetitions are.
+/// Tabulated logarithms per case: all masses are tabulated if cases have mass one. A row with a count is that many
+/// cases, so that it is rounded as its repetitions are.
 const TABULATED_PER_CASE: u64 = 16;
 
 /// If the mass of all cases is at least this, no logarithm is tabulated.
 const MOST_TABULATED: u64 = 1 << 40;
 
-/// The number of tabulated logarithms for nodes of whole cases. With weights, a table of all masses takes longer than growth
-/// and is hardly read; masses of many digits are not among the smallest.
+/// The number of tabulated logarithms for nodes of whole cases. With weights, a table of all masses takes longer than
+/// growth and is hardly read; masses of many digits are not among the smallest.
 fn tabulated(table: &GrowthData) -> u64 {
     if table.total < MOST_TABULATED { table.count.saturating_mul(TABULATED_PER_CASE) } else { 0 }
 }

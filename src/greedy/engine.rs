@@ -1,5 +1,5 @@
-//! What searches over many greedy trees (`crate::subsets`) use of growth: the training table, case sets and their partition,
-//! cached splits, and the way to public trees. Everything else in `greedy` is private.
+//! What searches over many greedy trees (`crate::subsets`) use of growth: the training table, case sets and their
+//! partition, cached splits, and the way to public trees. Everything else in `greedy` is private.
 
 pub(crate) use super::case_set::CaseSet;
 pub(crate) use super::data::{GrowthData, TrainingColumn};

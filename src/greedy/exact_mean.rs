@@ -1,7 +1,7 @@
 //! Exact means: they depend on the values and their masses alone, not on the order of rows or on repetitions.
 
-/// The mean of floats by mass; the sum of masses is below 2^62. With an infinite value it is that infinity, and with both
-/// infinities 0. `None` without mass.
+/// The mean of floats by mass; the sum of masses is below 2^62. With an infinite value it is that infinity, and with
+/// both infinities 0. `None` without mass.
 ///
 /// Exact, except that the result is rounded to the nearest float (twice, if it is subnormal). Complexity: O(values).
 pub(crate) fn of_floats(values: impl Iterator<Item = (f64, u64)>) -> Option<f64> {

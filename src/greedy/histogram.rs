@@ -21,7 +21,8 @@ pub(crate) struct Histogram {
     keys: Vec<u64>,
     /// Keys of four bytes, or counts per code and class.
     short: Vec<u32>,
-    /// Per case of the table: whether it is in the node, between [`Histogram::enter_for_keys`] and [`Histogram::leave`].
+    /// Per case of the table: whether it is in the node, between [`Histogram::enter_for_keys`] and
+    /// [`Histogram::leave`].
     is_here: Vec<bool>,
     /// Where the cases of each code begin; after the pass, where they end.
     ends: Vec<u32>,
@@ -59,8 +60,8 @@ impl Histogram {
         });
     }
 
-    /// The upper halves of the entries ([`EntryLayout`]) of the cases of a node, ascending; cases without a value are left
-    /// out. Only for ordered columns of many codes, if every case is whole and of mass one, after
+    /// The upper halves of the entries ([`EntryLayout`]) of the cases of a node, ascending; cases without a value are
+    /// left out. Only for ordered columns of many codes, if every case is whole and of mass one, after
     /// [`Histogram::enter_for_keys`].
     ///
     /// Complexity: O(cases log cases), or O(rows of the table) where cases are many.
@@ -96,8 +97,8 @@ impl Histogram {
         Some(&self.short)
     }
 
-    /// The number of cases per code and class, code after code; cases without a value are left out. Only for columns of few
-    /// codes, if every case is whole and of mass one.
+    /// The number of cases per code and class, code after code; cases without a value are left out. Only for columns of
+    /// few codes, if every case is whole and of mass one.
     ///
     /// Complexity: O(cases + codes x classes).
     pub fn counts_by_code(&mut self, table: &GrowthData, column: usize, node: &CaseSet) -> Option<&[u32]> {
@@ -124,8 +125,8 @@ impl Histogram {
         node.cases().iter().for_each(|&case| self.is_here[case as usize] = false);
     }
 
-    /// Fills [`Histogram::bins`] with the bins of a column at the node entered, ascending by code. Cases without a value are
-    /// left out.
+    /// Fills [`Histogram::bins`] with the bins of a column at the node entered, ascending by code. Cases without a
+    /// value are left out.
     ///
     /// Complexity: O(cases + codes x classes) or O(cases + codes) where codes are few, O(rows of the table) where cases
     /// are many, else O(cases log cases).

@@ -10,9 +10,9 @@ use super::types::MISSING;
 use crate::budget::{Stop, Ticker};
 use crate::data::{Column, Kind, NumericType, Value};
 
-/// Fills the missing cells of a column with its mean or most frequent level; with `classes`, with that of the case's class,
-/// if the class has a value. Returns the column, and the value over all cases, which prediction imputes; without a value
-/// there is nothing to impute.
+/// Fills the missing cells of a column with its mean or most frequent level; with `classes`, with that of the case's
+/// class, if the class has a value. Returns the column, and the value over all cases, which prediction imputes; without
+/// a value there is nothing to impute.
 pub(super) fn impute(
     kind: &Kind,
     column: Arc<Column>,

@@ -29,17 +29,17 @@
 //! # Map
 //!
 //! `params`: parameters. `data`: the training table, columns as codes, with `weigh` (masses), `impute` and `exact_mean`
-//! (missing values), `byte_codes` (narrow columns, case by case). `types`: tests, bins and entries in codes. `dispatch`: the
-//! impurity, chosen once.
+//! (missing values), `byte_codes` (narrow columns, case by case). `types`: tests, bins and entries in codes.
+//! `dispatch`: the impurity, chosen once.
 //!
-//! At one node: `case_set` has its cases, `histogram` the class masses of a column, `presorted` its part of sorted columns,
-//! `chain` columns that are updated while a few cases leave at each split. `split` finds the best split of a column.
-//! `screening` approximates the splits of many columns, so that few are computed exactly. `partition` sends cases to the
-//! branches.
+//! At one node: `case_set` has its cases, `histogram` the class masses of a column, `presorted` its part of sorted
+//! columns, `chain` columns that are updated while a few cases leave at each split. `split` finds the best split of a
+//! column. `screening` approximates the splits of many columns, so that few are computed exactly. `partition` sends
+//! cases to the branches.
 //!
 //! `growth` grows one tree, with threads; `class_sums` are the masses of its nodes; `to_tree` makes the public tree.
-//! `split_cache` and `split_evaluator` keep and find the splits of case sets for searches over many trees, which see all of
-//! this through `engine`. docs/greedy.md explains the whole in words.
+//! `split_cache` and `split_evaluator` keep and find the splits of case sets for searches over many trees, which see
+//! all of this through `engine`. docs/greedy.md explains the whole in words.
 
 mod byte_codes;
 mod case_set;

@@ -73,8 +73,8 @@ pub struct Params {
     pub min_branch: Option<u64>,
     /// Every branch of a split that is not empty has at least this many cases.
     pub min_leaf: u64,
-    /// Every branch of a split that is not empty has at least this mass: weights and those of classes counted, not cases.
-    /// 0: no limit; else `min_cases`, `min_branch` and `min_leaf` are left as they are by default.
+    /// Every branch of a split that is not empty has at least this mass: weights and those of classes counted, not
+    /// cases. 0: no limit; else `min_cases`, `min_branch` and `min_leaf` are left as they are by default.
     pub min_leaf_mass: f64,
     /// The longest path from the root to a leaf, in splits.
     pub max_depth: Option<u64>,
@@ -121,7 +121,8 @@ impl Default for Params {
 }
 
 impl Params {
-    /// Checks every parameter, except for what depends on the classes of a table: that is checked when the table is known.
+    /// Checks every parameter, except for what depends on the classes of a table: that is checked when the table is
+    /// known.
     pub fn checked(self) -> Result<Checked> {
         let invalid =
             |name, expected: &str, got: String| Error::InvalidParameter { name, expected: expected.into(), got };

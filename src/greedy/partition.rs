@@ -63,10 +63,10 @@ struct BranchRows {
 }
 
 impl Partitioner {
-    /// The cases that each branch of a split gets; of branches that are not `wanted`, only their masses. A case without a
-    /// value goes to every branch, with shares of its fraction in proportion to the masses of the cases with a value, rounded
-    /// down; the branch of greatest mass, ties to the first, gets the rest. Fails if the budget has no memory for the
-    /// branches, or is exhausted.
+    /// The cases that each branch of a split gets; of branches that are not `wanted`, only their masses. A case without
+    /// a value goes to every branch, with shares of its fraction in proportion to the masses of the cases with a value,
+    /// rounded down; the branch of greatest mass, ties to the first, gets the rest. Fails if the budget has no memory
+    /// for the branches, or is exhausted.
     ///
     /// Complexity: O(cases + branches x classes), and O(branches) for every case without a value, in time and memory.
     pub fn partition(
@@ -136,8 +136,8 @@ impl Partitioner {
         Ok(branches)
     }
 
-    /// [`Partitioner::add_up`] and [`Partitioner::distribute`] in one pass, if cases have mass one, there are two classes and
-    /// two branches, and every case has a value. Returns whether that is so.
+    /// [`Partitioner::add_up`] and [`Partitioner::distribute`] in one pass, if cases have mass one, there are two
+    /// classes and two branches, and every case has a value. Returns whether that is so.
     fn distribute_in_two(&mut self, set: &CaseSet, table: &GrowthData) -> bool {
         let Partitioner { branches, masses, counts, rows, ends, cases, fractions, .. } = self;
         let n = set.cases().len();
@@ -225,8 +225,8 @@ impl Partitioner {
         }
     }
 
-    /// Adds up the masses of each branch, and of the cases without a value, in the units of the set (whole or fractional
-    /// cases).
+    /// Adds up the masses of each branch, and of the cases without a value, in the units of the set (whole or
+    /// fractional cases).
     fn add_up(&mut self, set: &CaseSet, table: &GrowthData, n_branches: usize) {
         let k = table.n_classes;
         let Partitioner { branches, masses, counts, rows, .. } = self;

@@ -1,5 +1,5 @@
-//! Presorted columns: a node of whole cases has its part of every sorted column, partitioned along with the node, so that
-//! nothing is sorted twice. Only for columns without missing values.
+//! Presorted columns: a node of whole cases has its part of every sorted column, partitioned along with the node, so
+//! that nothing is sorted twice. Only for columns without missing values.
 
 use smallvec::SmallVec;
 
@@ -8,9 +8,9 @@ use super::split::{NodeStats, Scratch, SplitCandidate, SplitRule};
 use super::types::{Entry, EntryLayout, case_of};
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 
-impl<I: Impurity> SplitRule<I> {
+impl<I: ClassImpurity> SplitRule<I> {
     /// The best threshold of a presorted column.
     pub fn best_presorted(
         &self,
@@ -50,7 +50,8 @@ pub(super) fn partition_in_two<'e>(
     for i in 0..entries.len() {
         let entry = entries[i];
         let goes_right = usize::from(bits::get(goes_right, case_of(entry) as usize));
-        // Both positions are written, and the wrong one overwritten by the next entry: this avoids an unpredictable branch.
+        // Both positions are written, and the wrong one overwritten by the next entry: this avoids an unpredictable
+        // branch.
         entries[left] = entry;
         buffer[right] = entry;
         left += 1 - goes_right;

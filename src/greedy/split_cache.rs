@@ -1,7 +1,9 @@
-//! The columns of a case set in the order of their splits, as far as they were asked for ([`SplitEvaluator`] finds them).
+//! The columns of a case set in the order of their splits, as far as they were asked for ([`SplitEvaluator`] finds
+//! them).
 //!
-//! The quality of a column's split at a case set does not depend on the other columns (Assumption 4 of Ruggieri, JMLR 2019).
-//! So a cache serves trees over any columns: the best split over some columns is that of the first of them in the order.
+//! The quality of a column's split at a case set does not depend on the other columns (Assumption 4 of Ruggieri, JMLR
+//! 2019). So a cache serves trees over any columns: the best split over some columns is that of the first of them in
+//! the order.
 //!
 //! [`SplitEvaluator`]: super::split_evaluator::SplitEvaluator
 
@@ -96,8 +98,8 @@ impl SplitCache {
         }
     }
 
-    /// Sets the bits of all columns that may be better than the one at `position` (or may split the set at all): only trees
-    /// over some of them can have another best split.
+    /// Sets the bits of all columns that may be better than the one at `position` (or may split the set at all): only
+    /// trees over some of them can have another best split.
     pub fn ahead(&self, position: Option<usize>, ahead: &mut [u64]) {
         ahead.iter_mut().zip(&self.evaluated).for_each(|(ahead, evaluated)| *ahead = !evaluated);
         let end = position.unwrap_or(self.ranked.len());

@@ -15,7 +15,7 @@ use super::split_cache::SplitCache;
 use super::types::{Bin, EntryLayout};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 use crate::threads::{held, lock};
 
 /// Cases times columns from which columns are distributed to threads.
@@ -76,7 +76,7 @@ struct ExactEvaluator<I> {
 impl ImpurityVisitor for NewEvaluator {
     type Output = Box<dyn SplitEvaluator>;
 
-    fn visit<I: Impurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output {
+    fn visit<I: ClassImpurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output {
         let NewEvaluator { table, pool } = self;
         Box::new(Evaluator {
             exact: ExactEvaluator { table, rules, pool, buffers: Mutex::default() },
@@ -88,8 +88,8 @@ impl ImpurityVisitor for NewEvaluator {
     }
 }
 
-/// A set of cases with its statistics. At first these are the class masses and their sum; the running sums of the impurity
-/// are computed when they are needed.
+/// A set of cases with its statistics. At first these are the class masses and their sum; the running sums of the
+/// impurity are computed when they are needed.
 struct LazySet<'a> {
     cases: &'a CaseSet,
     count: u64,
@@ -105,7 +105,7 @@ impl<'a> LazySet<'a> {
         LazySet { cases: set.cases, count: set.count, stats, is_complete: false }
     }
 
-    fn complete<I: Impurity>(&mut self, impurity: &I) {
+    fn complete<I: ClassImpurity>(&mut self, impurity: &I) {
         if !std::mem::replace(&mut self.is_complete, true) {
             impurity.recompute(&mut self.stats);
         }
@@ -116,7 +116,7 @@ impl<'a> LazySet<'a> {
     }
 }
 
-impl<I: Impurity + Send> SplitEvaluator for Evaluator<I> {
+impl<I: ClassImpurity + Send> SplitEvaluator for Evaluator<I> {
     fn is_leaf(&self, masses: &[u64], whole: bool, count: u64, depth: u64) -> bool {
         self.exact.rules[usize::from(!whole)].is_leaf(masses, count, depth)
     }
@@ -144,7 +144,7 @@ impl<I: Impurity + Send> SplitEvaluator for Evaluator<I> {
     }
 }
 
-impl<I: Impurity> Evaluator<I> {
+impl<I: ClassImpurity> Evaluator<I> {
     /// Takes columns into a cache that were not evaluated, or screened only; if there are none, starts the cache anew.
     fn extend(
         &mut self,
@@ -221,8 +221,8 @@ impl<I: Impurity> Evaluator<I> {
         outcome
     }
 
-    /// Evaluates the entering columns exactly, if they ascend up to the first perfect split; if a column `is_alone`, perhaps
-    /// only its test.
+    /// Evaluates the entering columns exactly, if they ascend up to the first perfect split; if a column `is_alone`,
+    /// perhaps only its test.
     fn evaluate_exactly(
         &mut self,
         cache: &mut SplitCache,
@@ -297,7 +297,7 @@ impl<I: Impurity> Evaluator<I> {
     }
 }
 
-impl<I: Impurity> ExactEvaluator<I> {
+impl<I: ClassImpurity> ExactEvaluator<I> {
     /// The threads to distribute so many columns of a set to, if that pays.
     fn pool_for(&self, cases: &CaseSet, n_columns: usize) -> Option<&ThreadPool> {
         self.pool.as_deref().filter(|_| cases.cases().len() * n_columns > PARALLEL)

@@ -1,13 +1,13 @@
-//! What cases weigh: counts, weights and those of classes as integers, in proportion as they are meant.
+//! The masses of cases: counts, weights and class weights as integers, in the proportions that are meant.
 //!
-//! The mass of a row is its count, times its weight in whole units, times a whole number for its class. So the masses of a
-//! class stay in proportion whatever its factor, and a column that says nothing of the class says nothing in integers:
-//! factors cancel out of class shares. Balanced classes weigh exactly the same: their factors are the least common multiple
-//! of the class masses over each of them.
+//! The mass of a row is its count, times its weight in units, times an integer factor for its class. So the masses of a
+//! class stay in proportion whatever its factor is, and a column that is independent of the class has no gain in
+//! integers either: factors cancel out of class shares. Balanced classes have exactly the same mass: their factors are
+//! the least common multiple of the class masses over each of them.
 //!
-//! Where that does not fit the range, the factors of the classes are rounded, and where that is not enough the masses, row
-//! by row; each by a small part of itself, or the call is refused. Masses without a common divisor come out, so that
-//! proportional weights have the same, and shares of cases the same digits.
+//! If that does not fit the range, the factors of the classes are rounded, and if that is not enough, the masses of
+//! rows; each by a small part of itself, or the call is refused. The common divisor of all masses is divided out, so
+//! that proportional weights have the same masses, and fractions of cases the same digits.
 
 use rustc_hash::FxHashMap;
 
@@ -19,17 +19,17 @@ use crate::error::{Error, Result};
 use crate::objective::{self, ClassScale, Units};
 use crate::scale::{Scale, common_divisor};
 
-/// Real masses have fewer units than this in all where cases are shared out to branches, or judged: that leaves room for
-/// fractions of cases, and for costs.
+/// The total of real masses has fewer units than this if cases may be fractional, or are used for evaluation: that
+/// leaves digits for fractions of cases, and for costs.
 pub const MOST_UNITS: f64 = (1u64 << 42) as f64;
-/// If that is too coarse, shares have fewer digits.
+/// If that is too coarse, this limit is used, and fractions have fewer digits.
 const MOST_SHARED: f64 = (1u64 << 50) as f64;
-/// Where all cases stay whole.
+/// The limit if all cases stay whole.
 const MOST_WHOLE: f64 = (1u64 << 62) as f64;
-/// Factors of classes have fewer units than this.
+/// Class factors have fewer units than this.
 const MOST_FACTOR: f64 = (1u64 << 42) as f64;
 
-/// The rows to learn from, which rows they are, and what they weigh.
+/// The rows to learn from, a bit per row of the data that is among them, and the unit of mass.
 pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
     let present = learnable(data, params)?;
     let rows: Vec<usize> = bits::ones(&present).collect();
@@ -38,7 +38,8 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
     Ok((cases, present, units))
 }
 
-/// The mass of each class among the rows to learn from, the unit of mass, and how many rows they are; no column is copied.
+/// The mass of each class over the rows to learn from, the unit of mass, and the number of these rows; no column is
+/// copied.
 pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>, Units, usize)> {
     let rows: Vec<usize> = bits::ones(&learnable(data, params)?).collect();
     let cases = data.select(&[])?.take(&rows);
@@ -61,21 +62,21 @@ pub(crate) fn class_weighed(data: &Dataset, class_weight: &ClassWeight, most: f6
     Weighing::new(&cases, class_weight, &rows).units_within(&[most], objective::FINE)
 }
 
-/// Whether cases are shared out to branches.
+/// Whether cases may become fractional.
 fn shares_out(data: &Dataset, params: &Params, rows: &[usize]) -> bool {
     let is_missing = |column: &Column, row: usize| column.value(row, MISSING) == Value::Missing;
     let has_gaps = |column: &Column| column.n_missing() > 0 && rows.iter().any(|&row| is_missing(column, row));
     params.missing == Missing::Fractional && data.columns().iter().any(|column| has_gaps(column))
 }
 
-/// The rows that are present, matter, and are not left out for a missing value.
+/// The rows that are present, have mass, and are not left out for a missing value.
 fn learnable(data: &Dataset, params: &Params) -> Result<Vec<u64>> {
     let mut present = data.cases()?;
     if params.missing == Missing::Drop {
         let all: Vec<usize> = bits::ones(&present).collect();
         for column in data.columns().iter().filter(|column| column.n_missing() > 0) {
             let is_missing = |row: &&usize| column.value(**row, MISSING) == Value::Missing;
-            // A column without any value says nothing of rows.
+            // A column without any value leaves out no row.
             if !all.iter().all(|row| is_missing(&row)) {
                 all.iter().filter(is_missing).for_each(|&row| bits::clear(&mut present, row));
             }
@@ -103,17 +104,17 @@ fn learnable(data: &Dataset, params: &Params) -> Result<Vec<u64>> {
     Ok(present)
 }
 
-/// A table without absent rows, about to be weighed.
+/// A table without absent rows whose masses are to be found.
 struct Weighing<'a> {
     cases: &'a Dataset,
     classes: &'a [u32],
     n_classes: usize,
     class_weight: &'a ClassWeight,
-    /// The numbers of its rows, for errors.
+    /// The numbers of its rows in the data, for errors.
     rows: &'a [usize],
 }
 
-/// Factors of classes: as integers, and what one of those is worth, as a ratio.
+/// Class factors as integers, and the value of one unit of them as a fraction (numerator, denominator).
 type Factors = (Vec<u64>, (f64, f64));
 
 impl<'a> Weighing<'a> {
@@ -123,7 +124,8 @@ impl<'a> Weighing<'a> {
         Weighing { cases, classes, n_classes, class_weight, rows }
     }
 
-    /// The first of these that fits: exact in little room, exact in more, and by rounding.
+    /// The unit of mass by the first method that fits: exact within the lower limit, exact within the higher one,
+    /// rounded.
     fn units(&self, shares_out: bool) -> Result<Units> {
         match shares_out {
             true => self.units_within(&[MOST_UNITS, MOST_SHARED], objective::COARSE),
@@ -134,7 +136,7 @@ impl<'a> Weighing<'a> {
     /// The same below one of these totals, the first that will do.
     fn units_within(&self, rooms: &[f64], most_error: f64) -> Result<Units> {
         if self.is_equal() && self.cases.weights().is_none() {
-            // Counts are whole, and fewer than 2^62.
+            // Counts are integers, with a sum below 2^62.
             return self.finished(Scale::ONE, &[1], (1.0, 1.0), MOST_WHOLE).ok_or_else(|| self.refuse(0));
         }
         let total = self.total_of(|row| self.weight(row))?;
@@ -163,7 +165,7 @@ impl<'a> Weighing<'a> {
         if *self.class_weight == ClassWeight::Balanced {
             let grid = |most: f64| Scale::grid(total, most);
             for &most in rooms {
-                // Coarser weights, so that there is room for a common multiple; or classes that are made equal.
+                // Coarser weights leave digits for a common multiple; else classes are made equal by small changes.
                 for scale in [10, 20, 30].map(|digits| grid(most / 2f64.powi(digits))) {
                     if self.cases.weights().is_some_and(|w| w.iter().all(|&x| scale.error(x) <= most_error))
                         && let Some((factors, unit)) = self.exact_factors(&scale)
@@ -202,7 +204,7 @@ impl<'a> Weighing<'a> {
         self.cases.weights().map_or(1.0, |weights| weights[row])
     }
 
-    /// A row that would be changed too much.
+    /// The error for a row whose mass would be changed too much.
     fn refuse(&self, row: usize) -> Error {
         let what = match (self.is_equal(), self.cases.weights()) {
             (true, None) => "count",
@@ -226,7 +228,7 @@ impl<'a> Weighing<'a> {
         })
     }
 
-    /// The masses of the classes, before their factors.
+    /// The class masses without class factors.
     fn masses(&self, scale: &Scale) -> Vec<u128> {
         let mut masses = vec![0; self.n_classes];
         for row in 0..self.cases.n_rows() {
@@ -236,7 +238,7 @@ impl<'a> Weighing<'a> {
         masses
     }
 
-    /// Factors that are exact, if there are such.
+    /// Exact class factors, if there are any.
     fn exact_factors(&self, scale: &Scale) -> Option<Factors> {
         match self.class_weight {
             ClassWeight::Equal => Some((vec![1; self.n_classes], (1.0, 1.0))),
@@ -247,14 +249,15 @@ impl<'a> Weighing<'a> {
                 Some((whole, of_factors.unit()))
             }
             ClassWeight::Balanced => {
-                // The mass of all, over how many classes there are and each one's: times the least common multiple.
+                // The mass of all cases over the number of classes and the mass of each, times the least common
+                // multiple.
                 let masses = self.masses(scale);
                 let (mut multiple, mut n_present) = (1u128, 0);
                 for &mass in masses.iter().filter(|&&mass| mass > 0) {
                     multiple = (multiple / divisor_of_both(multiple, mass)).checked_mul(mass)?;
                     n_present += 1;
                 }
-                // Classes without cases have any factor.
+                // The factor of a class without cases is arbitrary.
                 let of = |&mass: &u128| multiple.checked_div(mass).map_or(Some(1), |times| u64::try_from(times).ok());
                 let whole = masses.iter().map(of).collect::<Option<Vec<u64>>>()?;
                 let (total, below) = (masses.iter().sum::<u128>(), multiple.checked_mul(n_present)?);
@@ -264,13 +267,13 @@ impl<'a> Weighing<'a> {
         }
     }
 
-    /// Factors as floats.
+    /// Class factors as floats.
     fn factors(&self) -> Result<Vec<f64>> {
         match self.class_weight {
             ClassWeight::Equal => Ok(vec![1.0; self.n_classes]),
             ClassWeight::Each(factors) => Ok(factors.clone()),
             ClassWeight::Balanced => {
-                // Beside their sum, so that they are in range.
+                // Relative to their sum, so that they are in range.
                 let total = self.total_of(|row| self.weight(row))?;
                 let mut masses = vec![0.0; self.n_classes];
                 for row in 0..self.cases.n_rows() {
@@ -282,7 +285,7 @@ impl<'a> Weighing<'a> {
         }
     }
 
-    /// Factors rounded to whole numbers as large as there is room for, unless that changes one too much.
+    /// Class factors rounded to integers as large as the limit allows, unless that changes one too much.
     fn rounded_factors(&self, scale: &Scale, factors: &[f64], most: f64, most_error: f64) -> Option<Factors> {
         let masses = self.masses(scale);
         let greatest = factors.iter().copied().fold(0.0, f64::max);
@@ -295,7 +298,7 @@ impl<'a> Weighing<'a> {
         whole.iter().zip(factors).all(is_close).then_some((whole, (greatest, one)))
     }
 
-    /// Masses rounded row by row, or a row that this changes too much.
+    /// The unit with masses rounded row by row; else a row that this changes too much.
     fn row_by_row(&self, factors: &[f64], most: f64, most_error: f64) -> Result<std::result::Result<Units, usize>> {
         let mass = |row: usize| self.weight(row) * factors[self.classes[row] as usize];
         let total = self.total_of(mass)?;
@@ -314,10 +317,10 @@ impl<'a> Weighing<'a> {
         Ok(self.divided(scales, (unit, one), most).ok_or(0))
     }
 
-    /// Balanced classes of exactly the same mass: rounded row by row, and what is left over or missing then given to the
-    /// cases of one weight or two. `None` if that is too much, or the counts do not allow it.
+    /// Balanced classes of exactly the same mass: masses are rounded row by row, and the difference is distributed to
+    /// the cases of one or two weights. `None` if that changes a mass too much, or the counts do not allow it.
     fn equal_classes(&self, total: f64, most: f64, most_error: f64) -> Option<Units> {
-        // Per class: its mass, and how many cases of each weight.
+        // Per class: its mass, and the number of cases of each weight.
         let mut classes: Vec<(f64, FxHashMap<u64, u64>)> = vec![Default::default(); self.n_classes];
         for row in 0..self.cases.n_rows() {
             let (mass, counts) = &mut classes[self.classes[row] as usize];
@@ -325,7 +328,7 @@ impl<'a> Weighing<'a> {
             *counts.entry(self.weight(row).to_bits()).or_default() += self.cases.count(row);
         }
         let n_present = classes.iter().filter(|(_, counts)| !counts.is_empty()).count() as u64;
-        // Counts of a common divisor add up to multiples of it.
+        // Sums of counts are multiples of their common divisor.
         let divisor = |counts: &FxHashMap<u64, u64>| counts.values().copied().fold(0, common_divisor);
         let multiple = classes.iter().map(|(_, counts)| divisor(counts)).filter(|&divisor| divisor > 0);
         let multiple = multiple.fold(1u128, |all, divisor| {
@@ -356,13 +359,13 @@ impl<'a> Weighing<'a> {
             }
             scales.push(of_class);
         }
-        // All of a class is worth an equal part of the total.
+        // Each class has an equal part of the total.
         let mut units = Units::with_classes(scales.into(), (total, n_present as f64 * each as f64));
         units.total = (u128::from(n_present) * each).try_into().ok()?;
         Some(units)
     }
 
-    /// Units of these, if the total fits.
+    /// The unit of these scales and factors, if the total fits.
     fn finished(&self, scale: Scale, factors: &[u64], unit: (f64, f64), most: f64) -> Option<Units> {
         let (of_scale, of_factors) = (scale.unit(), unit);
         let unit = match of_scale.0 * of_factors.0 {
@@ -376,7 +379,7 @@ impl<'a> Weighing<'a> {
         self.divided(scales, unit, most)
     }
 
-    /// Units without a divisor that all masses have in common, if the total is below `most`.
+    /// The unit with the common divisor of all masses divided out, if the total is below `most`.
     fn divided(&self, mut scales: Box<[ClassScale]>, unit: (f64, f64), most: f64) -> Option<Units> {
         let mut common = vec![0; self.n_classes.max(1)];
         let mut total = 0u128;
@@ -410,7 +413,8 @@ impl<'a> Weighing<'a> {
     }
 }
 
-/// So many units more (or less) in all for cases of one weight or of two, of which there are so many each: a few for each.
+/// Distributes units (or takes them away) evenly to the cases of one weight or two. `counts`: weights with their
+/// numbers of cases. Returns the units for each case of these weights.
 fn shared_out(counts: &[(f64, u64)], units: i128) -> Option<[(f64, i64); 2]> {
     let few = |units: i128| i64::try_from(units).ok().filter(|units| units.abs() < 1 << 40);
     if units == 0 {
@@ -419,7 +423,7 @@ fn shared_out(counts: &[(f64, u64)], units: i128) -> Option<[(f64, i64); 2]> {
     if let Some(&(weight, n)) = counts.iter().find(|&&(_, n)| units % i128::from(n) == 0) {
         return Some([(weight, few(units / i128::from(n))?), (0.0, 0)]);
     }
-    // The heaviest weights alone are looked at.
+    // Only the heaviest weights are tried.
     let heaviest = &counts[..counts.len().min(32)];
     for (i, &(first, a)) in heaviest.iter().enumerate() {
         for &(second, b) in &heaviest[i + 1..] {

@@ -81,7 +81,8 @@ impl Amount {
             }
             (Amount::Ratio(gain_a, info_a), Amount::Ratio(gain_b, info_b)) => {
                 let (a, b) = (self.float(), other.float());
-                // What an error of that size in gain and split information does to the ratio; not less than floats tell.
+                // What an error of that size in gain and split information does to the ratio; not less than floats
+                // tell.
                 let margin = |ratio: f64, info: &Bits| one as f64 / (1 << CLOSE) as f64 * (1.0 + ratio) / info.float();
                 let close = (a - b).abs() <= (margin(a, info_a) + margin(b, info_b)).max(1e-9);
                 if close && same_ratio([gain_a, info_a, gain_b, info_b]) {

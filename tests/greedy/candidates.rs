@@ -33,6 +33,28 @@ impl Candidate {
     }
 }
 
+/// The levels of one branch of a test that was offered.
+#[derive(Debug)]
+pub struct OfferedSet {
+    pub feature: usize,
+    pub levels: Vec<u32>,
+    /// Whether cases without a value take that branch.
+    pub has_missing: bool,
+}
+
+impl OfferedSet {
+    /// As a set of groups, if these have all of its levels, and the first group is in it.
+    fn of(&self, groups: &[Group]) -> Option<Vec<usize>> {
+        let is_in = |group: &Group| match group.value {
+            Value::Level(level) => self.levels.contains(&level),
+            _ => self.has_missing,
+        };
+        let set: Vec<usize> = (0..groups.len()).filter(|&place| is_in(&groups[place])).collect();
+        let n_levels = set.iter().filter(|&&place| groups[place].value != Value::Missing).count();
+        (set.first() == Some(&0) && set.len() < groups.len() && n_levels == self.levels.len()).then_some(set)
+    }
+}
+
 /// Up to so many groups all subsets of them are tried.
 const ALL_SUBSETS: usize = 12;
 /// Up to so many levels a column has a branch for each, present or not.
@@ -43,7 +65,7 @@ pub fn candidates(
     feature: usize,
     (kind, values): (&Kind, &[Value]),
     groups: &[Group],
-    n_classes: usize,
+    (n_classes, offered): (usize, &[&OfferedSet]),
     whole: bool,
     params: &Params,
 ) -> Vec<Candidate> {
@@ -80,7 +102,7 @@ pub fn candidates(
                 None => with(Test::Missing { feature }, None),
             })
             .collect(),
-        (Kind::Nominal(_), NominalSplits::Subsets) => sets(groups, n_classes, whole, params)
+        (Kind::Nominal(_), NominalSplits::Subsets) => sets(groups, n_classes, offered, whole, params)
             .into_iter()
             .map(|set| {
                 let levels = set.iter().filter_map(|&place| level_of(&groups[place])).collect();
@@ -96,7 +118,7 @@ fn with(test: Test, without: Option<usize>) -> Candidate {
 }
 
 /// The sets of groups to try, each with the first group in it. `whole`: no case is here in part.
-fn sets(groups: &[Group], n_classes: usize, whole: bool, params: &Params) -> Vec<Vec<usize>> {
+fn sets(groups: &[Group], n_classes: usize, offered: &[&OfferedSet], whole: bool, params: &Params) -> Vec<Vec<usize>> {
     // Prefixes are the best sets if the impurity is concave and every set is allowed. A set that holds less than one
     // case is not.
     let concave = params.criterion != Criterion::Gini || params.costs.is_none();
@@ -106,7 +128,8 @@ fn sets(groups: &[Group], n_classes: usize, whole: bool, params: &Params) -> Vec
     } else if groups.len() <= ALL_SUBSETS {
         all_sets(groups.len())
     } else {
-        (0..n_classes).flat_map(|class| prefixes(groups, class)).collect()
+        let prefixes = (0..n_classes).flat_map(|class| prefixes(groups, class));
+        prefixes.chain(offered.iter().filter(|_| n_classes == 2).filter_map(|set| set.of(groups))).collect()
     }
 }
 

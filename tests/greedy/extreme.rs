@@ -1,5 +1,5 @@
-//! Weights, class weights and costs of any size: the trees are those of exact rationals, and of any scale, or the call is
-//! refused.
+//! Weights, class weights and costs of any size: the trees are those of exact rationals, and of any scale, or the call
+//! is refused.
 
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -114,7 +114,8 @@ fn weights(random: &mut Random, data: &Dataset) -> (Option<Vec<f64>>, Option<Vec
     }
 }
 
-/// A problem, what its numbers stand for, and whether all are whole numbers in proportion, so that nothing may be refused.
+/// A problem, what its numbers stand for, and whether all are whole numbers in proportion, so that nothing may be
+/// refused.
 fn problem(seed: u64) -> (Dataset, Params, Meant, bool) {
     let mut random = Random::new(9_000_000 + seed);
     let missing = *random.pick(&MODES);
@@ -164,9 +165,9 @@ fn problem(seed: u64) -> (Dataset, Params, Meant, bool) {
     (data, params, numbers, is_whole)
 }
 
-/// Where two trees differ: in a test, a label, a default, or by more than this part of a mass, where those of the second
-/// are so many times those of the first. Parts of cases may differ by a part of the whole, and labels where classes weigh the
-/// same but for rounding, if they `may_tie`.
+/// Where two trees differ: in a test, a label, a default, or by more than this part of a mass, where those of the
+/// second are so many times those of the first. Parts of cases may differ by a part of the whole, and labels where
+/// classes weigh the same but for rounding, if they `may_tie`.
 fn difference(a: &Tree, b: &Tree, scale: f64, most: f64, may_tie: bool) -> Option<usize> {
     // Shares of cases have 12 binary digits at least; the least floats have few.
     let whole = match &b.nodes()[0] {
@@ -223,11 +224,11 @@ fn extreme_numbers_are_exact_or_refused() {
             }
         };
         assert_eq!(outcome.status, Status::Complete, "seed {seed}");
-        // What is rounded is not compared where ties are all there is, as of neighbouring floats, nor with means of values
-        // of 64 digits.
+        // What is rounded is not compared where ties are all there is, as of neighbouring floats, nor with means of
+        // values of 64 digits.
         let is_mean = matches!(params.missing, Missing::Mean | Missing::ClassMean);
         let has_ties = !is_whole && numbers.weights.is_some();
-        let twin = match twin {
+        let mut twin = match twin {
             Ok(twin) if (twin.is_exact() || !has_ties && !is_mean) && (is_whole || !is_mean) => twin,
             other => {
                 assert!(!matches!(other, Err(Unfit::NoCase)), "seed {seed}");
@@ -235,14 +236,17 @@ fn extreme_numbers_are_exact_or_refused() {
                 return;
             }
         };
+        twin.offer(&outcome.tree);
         let expected = twin.grow();
         let (count, most) = if is_whole && twin.is_exact() { (&exact, 1e-12) } else { (&rounded, 2e-3) };
         count.fetch_add(1, Relaxed);
-        // Balanced classes weigh the same but for rounding where they have no common multiple in range (docs/rounding.md).
+        // Balanced classes weigh the same but for rounding where they have no common multiple in range
+        // (docs/rounding.md).
         let may_tie = !is_whole && params.class_weight == ClassWeight::Balanced;
         if difference(&outcome.tree, &expected, 1.0, most, may_tie).is_some() {
             let [found, wanted] = [&outcome.tree, &expected].map(|tree| tree.to_text(None));
-            // Shares of cases beside much heavier ones have twelve digits (docs/rounding.md), which may decide a close split.
+            // Shares of cases beside much heavier ones have twelve digits (docs/rounding.md), which may decide a close
+            // split.
             let has_gaps = data.columns().iter().any(|column| column.n_missing() > 0);
             let shares_out = params.missing == Missing::Fractional && !is_whole && has_gaps;
             assert!(
@@ -409,9 +413,10 @@ fn fault_x6_leaves_come_in_the_order_of_exact_gains() {
             ..params
         };
         let data = with_weights(&data, None);
-        let Some(twin) = Twin::new(&data, &params) else { return };
-        let expected = twin.grow();
+        let Some(mut twin) = Twin::new(&data, &params) else { return };
         let found = run(&data, &params).expect("a good table").tree;
+        twin.offer(&found);
+        let expected = twin.grow();
         assert!(
             found == expected || twin.close.get(),
             "seed {seed}, {params:?}\n{data:?}\n{}\n{}",

@@ -107,8 +107,8 @@ fn a_count_is_a_repetition() {
     });
 }
 
-/// Cases of many classes and weights in a line that reads alike from both ends, and once more from the other end: each cut
-/// gains as much as another in the same column, and as two in the other. The first of the best is taken.
+/// Cases of many classes and weights in a line that reads alike from both ends, and once more from the other end: each
+/// cut gains as much as another in the same column, and as two in the other. The first of the best is taken.
 #[test]
 fn of_cuts_that_gain_the_same_the_first_is_taken() {
     for_seeds(1_000, |seed| {

@@ -9,7 +9,7 @@ use lattree::greedy::{Missing, Params};
 use lattree::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 use crate::amount::{Amount, CLOSE, as_written, float};
-use crate::candidates::{Candidate, Group, all_sets, candidates, missing_is_a_level, order};
+use crate::candidates::{Candidate, Group, OfferedSet, all_sets, candidates, missing_is_a_level, order};
 use crate::cases::{Cases, Meant, Unfit};
 use crate::impurity::{Impurity, Masses};
 use num_rational::BigRational;
@@ -21,6 +21,8 @@ pub struct Twin<'a> {
     impurity: Impurity,
     /// The gain that the library may round, times 2^20: a unit of mass, times the greatest cost.
     margin: u128,
+    /// Sets of levels of the library's tree that are tried too ([`Twin::offer`]).
+    offered: Vec<OfferedSet>,
     /// Whether some decision was between gains so close that the library may decide otherwise.
     pub close: Cell<bool>,
 }
@@ -60,7 +62,22 @@ impl<'a> Twin<'a> {
         let costs = meant.costs.clone().or_else(|| Some(params.costs.as_ref()?.iter().map(written).collect()));
         let impurity = Impurity::new(params.criterion, costs);
         let margin = table.one * impurity.greatest();
-        Ok(Twin { data, params, table, impurity, margin, close: Cell::new(false) })
+        Ok(Twin { data, params, table, impurity, margin, offered: vec![], close: Cell::new(false) })
+    }
+
+    /// Of more levels than all sets of them can be tried, with two classes and a least size of branches, the best set
+    /// is not found by trying a few. So those of the library's tree are tried too, after all others; that there is no
+    /// better set is tested in `level_subsets`.
+    pub fn offer(&mut self, tree: &Tree) {
+        let offered = tree.nodes().iter().filter_map(|node| match node {
+            Node::Split(Split { test: Test::In { feature, levels }, missing, default, .. }) => Some(OfferedSet {
+                feature: *feature as usize,
+                levels: levels.clone(),
+                has_missing: *missing && *default == 0,
+            }),
+            _ => None,
+        });
+        self.offered = offered.collect();
     }
 
     /// Whether the library can have the same masses, but for a factor.
@@ -156,7 +173,9 @@ impl<'a> Twin<'a> {
         let kind = &self.data.schema().features[column].kind;
         let whole = parts.iter().all(|&(_, fraction)| fraction == self.table.one);
         let values: Vec<Value> = self.groups(&self.root(), column).iter().map(|group| group.value).collect();
-        let offered = candidates(column, (kind, &values), &groups, self.table.n_classes, whole, self.params);
+        let offered: Vec<&OfferedSet> = self.offered.iter().filter(|set| set.feature == column).collect();
+        let classes = (self.table.n_classes, &offered[..]);
+        let offered = candidates(column, (kind, &values), &groups, classes, whole, self.params);
         let splits: Vec<Scored> =
             offered.into_iter().filter_map(|candidate| self.score(candidate, &groups, all)).collect();
         let best = self.best(splits.iter().map(|scored| &scored.gain))?;

@@ -1,14 +1,14 @@
 //! The best cut of an ordered column of several classes, again and again, while cases leave one by one.
 //!
-//! As `hull_tree`, with a tree of runs of values; hulls of more than two classes have too many corners. The class masses up to
-//! each value of a run lie near the straight line from its start to its end, and a box says how far off they are. The purity
-//! of the two branches of a cut is convex, so it is at most that of a corner of the box at either end of the line. Runs are
-//! opened in the order of this bound until no other run comes near the best purity.
+//! As `hull_tree`, with a tree of runs of values; hulls of more than two classes have too many corners. The class
+//! masses up to each value of a run lie near the straight line from its start to its end, and a box says how far off
+//! they are. The purity of the two branches of a cut is convex, so it is at most that of a corner of the box at either
+//! end of the line. Runs are opened in the order of this bound until no other run comes near the best purity.
 
 use std::collections::BinaryHeap;
 
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 use crate::greedy::split::{BinaryScan, NodeStats, Scratch, SplitCandidate, SplitRule};
 use crate::greedy::types::{Bin, CodedTest};
 
@@ -30,8 +30,8 @@ pub(super) struct BoxTree {
     changed: Vec<u32>,
 }
 
-/// A run of values: its masses, its number of cases, and the least and greatest offset of the masses up to a value from the
-/// line.
+/// A run of values: its masses, its number of cases, and the least and greatest offset of the masses up to a value from
+/// the line.
 #[derive(Debug, Clone)]
 struct BoxedRun {
     mass: Box<[u64]>,
@@ -129,7 +129,7 @@ impl BoxTree {
     }
 
     /// The best cut: [`SplitRule::best_threshold`] over those that may be the best.
-    pub fn best<I: Impurity>(
+    pub fn best<I: ClassImpurity>(
         &self,
         rule: &SplitRule<I>,
         known: &NodeStats,
@@ -162,7 +162,7 @@ impl BoxTree {
     }
 
     /// Cuts in order, among them all whose purity is less than the greatest by at most `slack`.
-    fn near<I: Impurity>(&self, rule: &SplitRule<I>, known: &NodeStats, slack: i64) -> Vec<NearCut> {
+    fn near<I: ClassImpurity>(&self, rule: &SplitRule<I>, known: &NodeStats, slack: i64) -> Vec<NearCut> {
         let least = rule.min_side().max(1);
         let admits = |count: u64| count >= least && count + least <= known.count;
         let mut branches = [ClassStats::default(), ClassStats::default()];
@@ -278,8 +278,8 @@ impl BoxedRun {
     /// An upper bound of the purity of the cuts of the run.
     fn bound(&self, start: &[u64], all: &[u64], purity: &mut impl FnMut(&[u64]) -> i64) -> i64 {
         let k = start.len();
-        // Per class: the least and greatest mass at the start of the line, and at its end. If one is below 0 or above the mass
-        // of all cases, the bounds of the class are those of the run.
+        // Per class: the least and greatest mass at the start of the line, and at its end. If one is below 0 or above
+        // the mass of all cases, the bounds of the class are those of the run.
         let mut ends = [[[0u64; 2]; MOST_CLASSES]; 2];
         for class in 0..k {
             let (from, to) = (start[class], start[class] + self.mass[class]);

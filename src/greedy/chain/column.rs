@@ -8,7 +8,7 @@ use super::hull_tree::{AdmissibleCuts, HullTree};
 use super::level_sums::LevelSums;
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 use crate::greedy::data::GrowthData;
 use crate::greedy::split::{NodeStats, Scratch, SplitCandidate, SplitRule};
 use crate::greedy::types::{Bin, Entry, EntryLayout, MISSING, case_of};
@@ -62,7 +62,8 @@ impl SummaryKind {
     }
 }
 
-/// The masses of the values of a column, so that cases can be removed and the best split found without reading all of them.
+/// The masses of the values of a column, so that cases can be removed and the best split found without reading all of
+/// them.
 enum ColumnSummary {
     Hulls(HullTree),
     Boxes(BoxTree),
@@ -113,7 +114,7 @@ impl ValueSums {
 }
 
 /// The cases of a node with a value in a column, from their class masses and their number.
-fn known<'a, I: Impurity>(
+fn known<'a, I: ClassImpurity>(
     impurity: &I,
     node: &NodeStats<'a>,
     (masses, count): (&[u64], u64),
@@ -168,7 +169,7 @@ impl<'t> ChainColumn<'t> {
     }
 
     /// The best split.
-    pub fn best<I: Impurity>(
+    pub fn best<I: ClassImpurity>(
         &self,
         table: &GrowthData,
         rule: &SplitRule<I>,
@@ -288,7 +289,7 @@ impl<'t> ChainColumn<'t> {
 }
 
 /// The best cut of an ordered column of two classes: [`SplitRule::best_threshold`] over the cuts that may be the best.
-fn best_cut<I: Impurity>(
+fn best_cut<I: ClassImpurity>(
     hulls: &HullTree,
     rule: &SplitRule<I>,
     known: &NodeStats,

@@ -1,13 +1,13 @@
 //! The best cut of an ordered column of two classes, again and again, while cases leave one by one.
 //!
-//! The purity of the two branches of a cut is a convex function of the class masses below the cut. So among the cuts of a run
-//! of values, a best one has masses that are a corner of the convex hull of the masses of all of them. A tree of runs keeps
-//! these hulls relative to the start of each run, so that they do not change when cases before the run leave. The cuts of all
-//! runs whose hull comes near the best purity are then evaluated one by one: which cut is the best, and which of equals comes
-//! first, is decided by the same comparison as at other nodes.
+//! The purity of the two branches of a cut is a convex function of the class masses below the cut. So among the cuts of
+//! a run of values, a best one has masses that are a corner of the convex hull of the masses of all of them. A tree of
+//! runs keeps these hulls relative to the start of each run, so that they do not change when cases before the run
+//! leave. The cuts of all runs whose hull comes near the best purity are then evaluated one by one: which cut is the
+//! best, and which of equals comes first, is decided by the same comparison as at other nodes.
 //!
-//! Complexity: O(log^2 n) for a choice and for a case that leaves, as long as hulls are small. They are if values and classes
-//! are nearly independent, which is where chains come from.
+//! Complexity: O(log^2 n) for a choice and for a case that leaves, as long as hulls are small. They are if values and
+//! classes are nearly independent, which is where chains come from.
 
 use crate::greedy::split::TwoClassCut;
 use crate::greedy::types::Bin;
@@ -41,8 +41,8 @@ pub(super) struct HullTree {
 struct HullRun {
     mass: Point,
     count: u64,
-    /// The corners of the hull of the masses from the start of the run up to each of its values, ascending; empty if they are
-    /// too many.
+    /// The corners of the hull of the masses from the start of the run up to each of its values, ascending; empty if
+    /// they are too many.
     corners: Vec<Point>,
 }
 

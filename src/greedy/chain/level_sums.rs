@@ -1,5 +1,5 @@
-//! The best level of a nominal column to split off, while cases leave one by one: levels of the same class masses have the
-//! same gain, and the first of them is the best. If levels are many, there are few different ones.
+//! The best level of a nominal column to split off, while cases leave one by one: levels of the same class masses have
+//! the same gain, and the first of them is the best. If levels are many, there are few different ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,10 +1,11 @@
-//! Chains of nodes: if split after split takes only a few cases away, the columns of the large branch are updated rather than
-//! partitioned and read anew. A tree with as many nodes as cases then takes O(n log^2 n) per column rather than O(n^2).
+//! Chains of nodes: if split after split takes only a few cases away, the columns of the large branch are updated
+//! rather than partitioned and read anew. A tree with as many nodes as cases then takes O(n log^2 n) per column rather
+//! than O(n^2).
 //!
-//! The splits are those that all cases would give: columns are summarised in a way that tells which splits may be the best
-//! (`hull_tree`, `box_tree`), and these few are compared as at other nodes. Only nodes of whole cases are in chains, and only
-//! if each column can be summarised: ordered columns of a few classes, nominal columns whose levels are split off one by one
-//! (`level_sums`), and columns of few values. `column`: a column of a chain.
+//! The splits are those that all cases would give: columns are summarised in a way that tells which splits may be the
+//! best (`hull_tree`, `box_tree`), and these few are compared as at other nodes. Only nodes of whole cases are in
+//! chains, and only if each column can be summarised: ordered columns of a few classes, nominal columns whose levels
+//! are split off one by one (`level_sums`), and columns of few values. `column`: a column of a chain.
 
 mod box_tree;
 mod column;
@@ -18,7 +19,7 @@ use super::split::{NodeStats, Scratch, SplitOf, SplitRule, better};
 use super::types::{Bin, CodedTest, Entry, EntryLayout, MISSING, case_of};
 use crate::bits;
 use crate::budget::{Reserved, Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use column::{ChainColumn, ColumnEntries, FEW_SUMS, SummaryKind};
 
 /// Where chains begin and end.
@@ -135,8 +136,8 @@ pub(super) struct EndedChain<'t> {
 }
 
 impl<'t> Chain<'t> {
-    /// Takes the columns of a node. They stay there, and there is no chain, if some column cannot be summarised or there is
-    /// no memory for it. Fails if the budget is exhausted otherwise.
+    /// Takes the columns of a node. They stay there, and there is no chain, if some column cannot be summarised or
+    /// there is no memory for it. Fails if the budget is exhausted otherwise.
     ///
     /// Complexity: O(rows log rows) per column.
     pub fn new(
@@ -198,7 +199,7 @@ impl<'t> Chain<'t> {
     }
 
     /// The best split of the node; ties: the first column.
-    pub fn choose<I: Impurity>(
+    pub fn choose<I: ClassImpurity>(
         &self,
         table: &GrowthData,
         rule: &SplitRule<I>,
@@ -218,8 +219,8 @@ impl<'t> Chain<'t> {
         Ok(best)
     }
 
-    /// Removes the cases that take the smaller branch of a split of a node with `count` cases from all columns. `None`, and
-    /// nothing is removed, if they are too many or some case has no value.
+    /// Removes the cases that take the smaller branch of a split of a node with `count` cases from all columns. `None`,
+    /// and nothing is removed, if they are too many or some case has no value.
     pub fn remove_small_branch(
         &mut self,
         table: &GrowthData,
@@ -268,8 +269,8 @@ impl<'t> Chain<'t> {
         self.columns.iter().filter(|column| column.id == id).any(|column| column.count_of(own, table.n_classes) > 0)
     }
 
-    /// Gives back the columns of the last node, except for constant ones. Complexity: O(rows at the start of the chain) per
-    /// column.
+    /// Gives back the columns of the last node, except for constant ones. Complexity: O(rows at the start of the chain)
+    /// per column.
     pub fn end(self) -> EndedChain<'t> {
         let mut ended = EndedChain { presorted: Vec::new(), others: Vec::new(), cases: CaseSet::default() };
         for column in self.columns {

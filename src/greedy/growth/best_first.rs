@@ -5,13 +5,13 @@ use std::collections::BinaryHeap;
 
 use super::{Grower, OpenNode};
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ExactGain, Impurity};
+use crate::criterion::{ClassImpurity, ExactGain};
 use crate::greedy::split::Precision;
 use crate::greedy::types::CodedTest;
 
-impl<'t, I: Impurity> Grower<'t, I> {
-    /// Splits the node of greatest total gain, again and again; ties: the node that was made first. A split into more leaves
-    /// than are left is skipped.
+impl<'t, I: ClassImpurity> Grower<'t, I> {
+    /// Splits the node of greatest total gain, again and again; ties: the node that was made first. A split into more
+    /// leaves than are left is skipped.
     pub(super) fn grow_best_first(&self, root: OpenNode<'t>, most: u64) {
         let mut workspace = self.workspace();
         let mut ticker = Ticker::new(self.budget);
@@ -29,8 +29,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
                 match split {
                     Some((column, split)) => {
                         let fraction_bits = if node.whole { 0 } else { self.table.digits };
-                        // Fixed-point gains of nodes of whole cases and of fractional ones have scales that are a power of
-                        // two apart.
+                        // Fixed-point gains of nodes of whole cases and of fractional ones have scales that are a power
+                        // of two apart.
                         let impurity = &self.rule(&node).impurity;
                         let scale_bits = impurity.scale_bits() - self.rules[0].impurity.scale_bits();
                         let common = |gain: i64| i128::from(gain) << (32 - scale_bits - fraction_bits as i32);

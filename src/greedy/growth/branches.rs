@@ -9,7 +9,7 @@ use super::workspace::{NODE_BYTES, PIECE, Workspace};
 use super::{Grower, GrownNode, GrownSplit, OpenNode};
 use crate::bits;
 use crate::budget::{Reserved, Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::case_set::CaseSet;
 use crate::greedy::chain::{Chain, ChainLinks, EndedChain, RemovedCases};
 use crate::greedy::class_sums::ClassSums;
@@ -17,7 +17,7 @@ use crate::greedy::partition::BranchCases;
 use crate::greedy::presorted;
 use crate::greedy::types::{CodedTest, Entry, case_of};
 
-impl<'t, I: Impurity> Grower<'t, I> {
+impl<'t, I: ClassImpurity> Grower<'t, I> {
     /// Splits a node, and returns those of its branches that may be split in turn, in order.
     pub(super) fn split(
         &self,
@@ -191,7 +191,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
         branches
     }
 
-    /// The branches of a split of another column; marks the branch of each case if presorted columns are to be partitioned.
+    /// The branches of a split of another column; marks the branch of each case if presorted columns are to be
+    /// partitioned.
     fn branches_of_cases(
         &self,
         node: &OpenNode<'t>,

@@ -5,7 +5,7 @@ use rayon::prelude::*;
 use super::workspace::Workspace;
 use super::{Grower, OpenNode};
 use crate::budget::Ticker;
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::chain::{Chain, ChainLinks, ChainRule, NodeColumns};
 use crate::greedy::screening::{ExactBuffers, ScreenedNode};
 use crate::greedy::split::{NodeStats, Precision, SplitCandidate, SplitOf, better};
@@ -18,9 +18,9 @@ fn chunk<T>(all: &[T], start: usize) -> &[T] {
     &all[start.min(all.len())..(start + COLUMNS_AT_ONCE).min(all.len())]
 }
 
-impl<'t, I: Impurity> Grower<'t, I> {
-    /// The best split of a node; ties: the first column. `None` also if growth has to stop. Columns that are constant at the
-    /// node, and so below it, are removed from the node.
+impl<'t, I: ClassImpurity> Grower<'t, I> {
+    /// The best split of a node; ties: the first column. `None` also if growth has to stop. Columns that are constant
+    /// at the node, and so below it, are removed from the node.
     pub(super) fn choose(
         &self,
         node: &mut OpenNode<'t>,
@@ -64,8 +64,8 @@ impl<'t, I: Impurity> Grower<'t, I> {
                     of_other(column, workspace, &mut Ticker::new(self.budget))
                 })
             };
-            // Only so many at a time, since exact gains hold class masses. Each kind of column is folded in the order that
-            // one thread has.
+            // Only so many at a time, since exact gains hold class masses. Each kind of column is folded in the order
+            // that one thread has.
             let (mut best_presorted, mut best_other) = (None, None);
             let mut varies = Vec::with_capacity(node.others.len());
             for start in (0..node.presorted.len().max(node.others.len())).step_by(COLUMNS_AT_ONCE) {
@@ -141,9 +141,9 @@ impl<'t, I: Impurity> Grower<'t, I> {
         Some(self.unless_stopped(split).flatten())
     }
 
-    /// The split chosen for a node with its exact gain, to be compared with those of other nodes: if it was screened, or if
-    /// gains are rounded, which at nodes of fractional cases happens in another way than at nodes of whole ones. The screen
-    /// is still at this node. `None` if growth has to stop.
+    /// The split chosen for a node with its exact gain, to be compared with those of other nodes: if it was screened,
+    /// or if gains are rounded, which at nodes of fractional cases happens in another way than at nodes of whole ones.
+    /// The screen is still at this node. `None` if growth has to stop.
     pub(super) fn with_exact_gain(
         &self,
         node: &OpenNode,

@@ -1,10 +1,10 @@
 //! Growth of one tree: nodes are split until none can be split, on one thread or several, or by greatest gain.
 //!
-//! While all cases of a node are whole, it has its part of every presorted column (`presorted`). Below a split for which some
-//! case has no value, cases come in fractions, and columns are counted or sorted anew (`histogram`).
+//! While all cases of a node are whole, it has its part of every presorted column (`presorted`). Below a split for
+//! which some case has no value, cases come in fractions, and columns are counted or sorted anew (`histogram`).
 //!
-//! `choose`: the best split of a node. `branches`: its branches. `best_first`: growth to a number of leaves. `workspace`:
-//! buffers of a thread.
+//! `choose`: the best split of a node. `branches`: its branches. `best_first`: growth to a number of leaves.
+//! `workspace`: buffers of a thread.
 
 mod best_first;
 mod branches;
@@ -26,11 +26,12 @@ use super::params::Params;
 use super::split::SplitRule;
 use super::types::{CodedTest, Entry, EntryLayout};
 use crate::budget::{Budget, Reserved, Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 use crate::threads::lock;
 use workspace::Workspace;
 
-// With these two limits, two threads are 1.4 times as fast as one on trees of 10 ms, and 1.9 times on trees of a second.
+// With these two limits, two threads are 1.4 times as fast as one on trees of 10 ms, and 1.9 times on trees of a
+// second.
 /// Cases times columns from which the columns of a node are distributed to threads.
 const PARALLEL_COLUMNS: usize = 1 << 17;
 /// Cases times columns from which another thread may take a node.
@@ -145,8 +146,9 @@ impl<'t> Growth<'t> {
         coded.ordered && coded.is_complete && layout.fits(coded.n_codes) && !is_counted
     }
 
-    /// Reserves memory for presorted columns, for codes of the others, for the cases of the root, and for workspaces; returns
-    /// whether there is enough for a workspace per thread. Columns that there is no memory to sort are moved to the others.
+    /// Reserves memory for presorted columns, for codes of the others, for the cases of the root, and for workspaces;
+    /// returns whether there is enough for a workspace per thread. Columns that there is no memory to sort are moved to
+    /// the others.
     fn reserve(&self, sorted: &mut Vec<usize>, others: &mut Vec<usize>) -> Result<(Reserved<'t>, bool), Stop> {
         let (table, n) = (self.table, self.table.n_cases as u64);
         if !self.keeps_columns && others.iter().any(|&column| !table.columns[column].is_complete) {
@@ -184,7 +186,7 @@ impl<'t> Growth<'t> {
 impl ImpurityVisitor for Growth<'_> {
     type Output = (Vec<GrownNode>, Option<Stop>);
 
-    fn visit<I: Impurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output {
+    fn visit<I: ClassImpurity + Send + 'static>(self, rules: [SplitRule<I>; 2]) -> Self::Output {
         let n = self.table.n_cases;
         let layout = EntryLayout::new(self.table.n_classes);
         let is_presorted = |column: &usize| self.is_presorted(*column, layout);
@@ -216,7 +218,7 @@ impl ImpurityVisitor for Growth<'_> {
     }
 }
 
-impl<'t, I: Impurity> Grower<'t, I> {
+impl<'t, I: ClassImpurity> Grower<'t, I> {
     /// Grows the whole tree; node 0 is the root. With a limit on leaves, splits of greatest gain come first.
     pub fn grow(
         &self,

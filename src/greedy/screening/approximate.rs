@@ -1,9 +1,10 @@
 //! Approximate entropies of many sets of two classes at once.
 //!
-//! They are computed in floats of four bytes without a table, in loops that compilers turn into vector instructions. For
-//! masses below 2^31 the error of the logarithm is at most 2^-18.5, and rounding of it and of its product adds 2^-19 each:
-//! the error of x log2 x is at most 2^-17.5 x, and that of the purity of a set 2^-16 of its mass. The error of a gain, which
-//! is the purity of the branches less that of the node, is below 2^-14 of the mass. So of two gains that differ by
+//! They are computed in floats of four bytes without a table, in loops that compilers turn into vector instructions.
+//! For masses below 2^31 the error of the logarithm is at most 2^-18.5, and rounding of it and of its product adds
+//! 2^-19 each: the error of x log2 x is at most 2^-17.5 x, and that of the purity of a set 2^-16 of its mass. The error
+//! of a gain, which is the purity of the branches less that of the node, is below 2^-14 of the mass. So of two gains
+//! that differ by
 //! [`MARGIN`], the greater one is certain.
 
 use crate::simd::{BLOCK, Instructions, Kernel};
@@ -57,8 +58,8 @@ impl Kernel for SetPurities<'_> {
     }
 }
 
-/// Computes, for each cut, the sum of the purities of the two sets that it makes: one with these masses, and the rest of
-/// `whole`; minus infinity if either has less mass than `least`. Returns the greatest sum.
+/// Computes, for each cut, the sum of the purities of the two sets that it makes: one with these masses, and the rest
+/// of `whole`; minus infinity if either has less mass than `least`. Returns the greatest sum.
 pub(super) struct CutPurities<'a> {
     /// As for [`SetPurities`].
     pub n: usize,

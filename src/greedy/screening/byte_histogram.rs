@@ -70,8 +70,8 @@ fn groups(column: ByteColumn) -> std::ops::Range<usize> {
 
 type AddUp = fn(&mut [u64; BINS], &ByteCodes, &[u32], &[u64], &[ByteColumn]);
 
-/// [`add_up`] for each number of columns up to 8: with fewer columns in a pass, the next case waits for the sums of the one
-/// before.
+/// [`add_up`] for each number of columns up to 8: with fewer columns in a pass, the next case waits for the sums of the
+/// one before.
 const ADD_UP: [AddUp; 8] =
     [add_up::<1>, add_up::<2>, add_up::<3>, add_up::<4>, add_up::<5>, add_up::<6>, add_up::<7>, add_up::<8>];
 
@@ -93,8 +93,8 @@ fn add_up<const N: usize>(
     }
 }
 
-/// Reads the codes with mass, ascending, and their class masses from bins, and clears the bins; of an ordered column the
-/// cumulative masses. Returns the number of codes with mass, and the mass of all.
+/// Reads the codes with mass, ascending, and their class masses from bins, and clears the bins; of an ordered column
+/// the cumulative masses. Returns the number of codes with mass, and the mass of all.
 pub(super) struct ReadBins<'a> {
     pub sums: &'a mut [[u64; GROUP]],
     pub is_ordered: bool,

@@ -3,7 +3,7 @@
 use super::{Screen, ScreenedColumn, ScreenedNode};
 use crate::bits;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::split::{Scratch, SplitCandidate, SplitOf};
 use crate::greedy::split_cache::SplitCache;
 
@@ -17,9 +17,9 @@ pub(in crate::greedy) struct Entering {
 }
 
 impl Screen {
-    /// Screens columns of a case set: `entering` keeps those to be evaluated exactly, and gets the best split with its ties.
-    /// Returns the number of columns that were screened, and why the survey ended early, if it did.
-    pub fn survey_into<I: Impurity>(
+    /// Screens columns of a case set: `entering` keeps those to be evaluated exactly, and gets the best split with its
+    /// ties. Returns the number of columns that were screened, and why the survey ended early, if it did.
+    pub fn survey_into<I: ClassImpurity>(
         &mut self,
         cache: &mut SplitCache,
         node: &ScreenedNode<I>,
@@ -49,7 +49,8 @@ impl Screen {
 }
 
 impl SplitCache {
-    /// Moves the pending columns that may be the best of those allowed to `columns`, ascending, to be evaluated exactly.
+    /// Moves the pending columns that may be the best of those allowed to `columns`, ascending, to be evaluated
+    /// exactly.
     pub(in crate::greedy) fn take_pending(&mut self, is_allowed: impl Fn(u32) -> bool, columns: &mut Vec<usize>) {
         let evaluated = &mut self.evaluated;
         self.pending.take_best(is_allowed, |column| {
@@ -59,8 +60,8 @@ impl SplitCache {
         columns.sort_unstable();
     }
 
-    /// Moves the columns with a screened split that cannot be told from another split, of which at least one is added, to
-    /// `columns`, ascending, to be evaluated exactly. The first `n_ties` of those added tie with each other.
+    /// Moves the columns with a screened split that cannot be told from another split, of which at least one is added,
+    /// to `columns`, ascending, to be evaluated exactly. The first `n_ties` of those added tie with each other.
     pub(in crate::greedy) fn take_doubtful(&mut self, entering: &mut Entering, n_ties: usize) {
         let Entering { columns, added } = entering;
         let splits = added.iter().map(|(_, split)| split);

@@ -47,8 +47,8 @@ impl Screen {
         (self.this.n, self.this.known) = (n_occurring, halves(sum));
     }
 
-    /// [`Screen::collect`] of a column that is not narrow, by sums per code. Returns the number of codes that occur, and the
-    /// mass of all.
+    /// [`Screen::collect`] of a column that is not narrow, by sums per code. Returns the number of codes that occur,
+    /// and the mass of all.
     fn collect_sums(&mut self, coded: &TrainingColumn, cases: &CaseSet) -> (usize, u64) {
         let (codes, n_codes) = (coded.codes(), coded.n_codes as usize);
         let ColumnSplits { codes: occurring, masses: [first, second], .. } = &mut self.this;

@@ -2,7 +2,7 @@
 
 use super::ScreenedNode;
 use super::approximate::MARGIN;
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::data::GrowthData;
 use crate::greedy::split::{Precision, SplitCandidate, SplitOf};
 use crate::greedy::types::CodedTest;
@@ -27,7 +27,7 @@ pub(super) struct ColumnSplits {
 
 impl ColumnSplits {
     /// The split at a cut of an ordered column, or the split of a nominal one, with its gain as screened.
-    pub fn candidate<I: Impurity>(&self, node: &ScreenedNode<I>, cut: usize, is_perfect: bool) -> SplitCandidate {
+    pub fn candidate<I: ClassImpurity>(&self, node: &ScreenedNode<I>, cut: usize, is_perfect: bool) -> SplitCandidate {
         let (column, codes) = (&node.table.columns[self.column], &self.codes[..self.n]);
         let test = match column.ordered {
             true => CodedTest::AtMost { below: codes[cut], above: codes[cut + 1] },
@@ -79,7 +79,7 @@ impl ColumnSplits {
     }
 
     /// The split of the column, if it leaves no impurity.
-    pub fn perfect_split<I: Impurity>(&self, node: &ScreenedNode<I>) -> Option<SplitOf> {
+    pub fn perfect_split<I: ClassImpurity>(&self, node: &ScreenedNode<I>) -> Option<SplitOf> {
         let ColumnSplits { column, gain, n, masses: [first, second], known: [all_first, all_second], purities, .. } =
             self;
         if self.known_mass() != node.stats.total || *gain <= node.rule.min_gain as f32 + MARGIN {

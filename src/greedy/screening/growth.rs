@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 use super::approximate::MARGIN;
 use super::{Screen, ScreenedColumn, ScreenedNode};
 use crate::budget::{Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::histogram::Histogram;
 use crate::greedy::split::{NodeStats, Scratch, SplitCandidate, SplitOf, better};
 
@@ -16,9 +16,9 @@ pub(in crate::greedy) struct ExactBuffers<'a> {
 }
 
 impl Screen {
-    /// The best split of a node over some columns; ties: the first column. Only columns that may be the best are evaluated
-    /// exactly, so the gain may be screened. Columns that are constant at the node are removed.
-    pub fn best_of_node<I: Impurity>(
+    /// The best split of a node over some columns; ties: the first column. Only columns that may be the best are
+    /// evaluated exactly, so the gain may be screened. Columns that are constant at the node are removed.
+    pub fn best_of_node<I: ClassImpurity>(
         &mut self,
         node: &ScreenedNode<I>,
         columns: &mut Vec<u32>,
@@ -53,7 +53,7 @@ impl Screen {
     }
 
     /// The best split of a column at the node entered, with its exact gain.
-    pub fn exact_split<I: Impurity>(
+    pub fn exact_split<I: ClassImpurity>(
         &mut self,
         node: &ScreenedNode<I>,
         column: usize,

@@ -1,14 +1,15 @@
 //! Screening of the columns of a node with two classes: which of them may have the best split.
 //!
-//! Of many columns only the best is wanted. So the gain of each is approximated in floats of four bytes ([`approximate`]),
-//! and computed exactly only where that leaves a doubt. This saves logarithms, above all those of masses of fractional
-//! cases, which are too many for a table, and exact comparisons. It never decides which of two splits is better.
+//! Of many columns only the best is wanted. So the gain of each is approximated in floats of four bytes
+//! ([`approximate`]), and computed exactly only where that leaves a doubt. This saves logarithms, above all those of
+//! masses of fractional cases, which are too many for a table, and exact comparisons. It never decides which of two
+//! splits is better.
 //!
 //! The whole is optional: [`ScreenedNode::new`] says whether a node can be screened, and everything works without.
 //!
-//! `approximate`: gains in floats, many at a time. `column`: the approximate splits of one column. `collect`: the masses of a
-//! column, by `byte_histogram` (narrow columns), sums, or `small_sort`. `growth`: the best split of a node. `pending` and
-//! `caching`: screened columns of cached case sets.
+//! `approximate`: gains in floats, many at a time. `column`: the approximate splits of one column. `collect`: the
+//! masses of a column, by `byte_histogram` (narrow columns), sums, or `small_sort`. `growth`: the best split of a node.
+//! `pending` and `caching`: screened columns of cached case sets.
 
 mod approximate;
 mod byte_histogram;
@@ -29,7 +30,7 @@ use super::params::NominalSplits;
 use super::split::{ColumnSplit, NodeStats, Scratch, SplitCandidate, SplitOf, SplitRule, TwoClassCut};
 use super::types::Bin;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 use crate::simd::Isa;
 use approximate::{CutPurities, MARGIN, SetPurities};
 use byte_histogram::ByteHistogram;
@@ -46,7 +47,7 @@ pub(super) struct ScreenedNode<'a, I> {
     count: u64,
 }
 
-impl<'a, I: Impurity> ScreenedNode<'a, I> {
+impl<'a, I: ClassImpurity> ScreenedNode<'a, I> {
     /// `None` if the node cannot be screened.
     pub fn new(
         rule: &'a SplitRule<I>,
@@ -90,13 +91,13 @@ pub(super) struct Screen {
     bins: Vec<Bin>,
     /// The cases with a value in the column evaluated last.
     known: ClassStats,
-    /// Of the last survey: the columns that may have a split, apart from the best, and their approximate gains per unit of
-    /// the mass of the node.
+    /// Of the last survey: the columns that may have a split, apart from the best, and their approximate gains per unit
+    /// of the mass of the node.
     gains: Vec<(u32, f32)>,
     /// Of the last survey: the columns that cannot be screened, ascending.
     unclear: Vec<usize>,
-    /// Of the last survey: the columns that tie with the best (same branch masses), with their splits. They are in `gains`
-    /// too.
+    /// Of the last survey: the columns that tie with the best (same branch masses), with their splits. They are in
+    /// `gains` too.
     ties: Vec<SplitOf>,
 }
 
@@ -124,7 +125,7 @@ enum Best {
 
 impl Screen {
     /// Prepares for the columns of a node.
-    pub fn enter<I: Impurity>(&mut self, node: &ScreenedNode<I>) {
+    pub fn enter<I: ClassImpurity>(&mut self, node: &ScreenedNode<I>) {
         let [first, second] = node.whole();
         self.node_purity = approximate::purity(first, second);
         self.masses.clear();
@@ -141,11 +142,11 @@ impl Screen {
         self.known.masses.clear();
     }
 
-    /// Screens columns in their order, up to the first perfect split or until the budget is exhausted. `saw` is told the
-    /// result for each column. Returns the best split as far as columns were screened (screened only, if no other column but
-    /// ties comes near it), and why the survey ended early, if it did. What is known of other columns is left in `gains`,
-    /// `unclear` and `ties`.
-    pub fn survey<I: Impurity>(
+    /// Screens columns in their order, up to the first perfect split or until the budget is exhausted. `saw` is told
+    /// the result for each column. Returns the best split as far as columns were screened (screened only, if no other
+    /// column but ties comes near it), and why the survey ended early, if it did. What is known of other columns is
+    /// left in `gains`, `unclear` and `ties`.
+    pub fn survey<I: ClassImpurity>(
         &mut self,
         node: &ScreenedNode<I>,
         columns: &[usize],
@@ -218,7 +219,7 @@ impl Screen {
     }
 
     /// Notes that a column, the one screened last, ties with the best because its branches have the same masses.
-    fn note_tie<I: Impurity>(&mut self, node: &ScreenedNode<I>, column: usize) {
+    fn note_tie<I: ClassImpurity>(&mut self, node: &ScreenedNode<I>, column: usize) {
         let (this, best) = (&self.this, &self.best);
         if best.column == column {
             // The column is itself the best.
@@ -231,9 +232,9 @@ impl Screen {
         }
     }
 
-    /// Screens a column of the node entered and computes its best split exactly, or only its test if `test_suffices` and the
-    /// test is certain. `None` if the column cannot be screened.
-    pub fn evaluate<I: Impurity>(
+    /// Screens a column of the node entered and computes its best split exactly, or only its test if `test_suffices`
+    /// and the test is certain. `None` if the column cannot be screened.
+    pub fn evaluate<I: ClassImpurity>(
         &mut self,
         node: &ScreenedNode<I>,
         column: usize,
@@ -260,7 +261,7 @@ impl Screen {
     /// Screens a column of the node entered. A narrow column has been added up before.
     ///
     /// Complexity: O(cases + codes), or O(cases log cases) if codes are many.
-    fn screen<I: Impurity>(&mut self, node: &ScreenedNode<I>, column: usize) -> ScreenedColumn {
+    fn screen<I: ClassImpurity>(&mut self, node: &ScreenedNode<I>, column: usize) -> ScreenedColumn {
         let ScreenedNode { rule, table, .. } = node;
         let coded = &table.columns[column];
         if !coded.ordered && rule.nominal != NominalSplits::Multiway {
@@ -303,9 +304,9 @@ impl Screen {
         ScreenedColumn::Gain(gain)
     }
 
-    /// The best split of the column of greatest gain among those screened: exactly, or only its test if `test_suffices` and
-    /// the test is certain.
-    fn best_split<I: Impurity>(
+    /// The best split of the column of greatest gain among those screened: exactly, or only its test if `test_suffices`
+    /// and the test is certain.
+    fn best_split<I: ClassImpurity>(
         &mut self,
         node: &ScreenedNode<I>,
         scratch: &mut Scratch,

@@ -2,11 +2,12 @@
 
 use super::rule::{Gain, NodeStats, SplitRule};
 use super::scratch::Scratch;
-use crate::criterion::{ClassStats, ExactGain, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats, ExactGain};
 use crate::greedy::types::Bin;
 
-/// The two branches of a split while bins move from the right one to the left one, and the best split so far. If `LAZY`, only
-/// class masses are kept up to date, and the rest is computed for the splits that are looked at: for scans that look at few.
+/// The two branches of a split while bins move from the right one to the left one, and the best split so far. If
+/// `LAZY`, only class masses are kept up to date, and the rest is computed for the splits that are looked at: for scans
+/// that look at few.
 pub(crate) struct BinaryScan<'s, I, const LAZY: bool = false> {
     rule: &'s SplitRule<I>,
     whole: &'s ClassStats,
@@ -25,7 +26,7 @@ pub(crate) struct BinaryScan<'s, I, const LAZY: bool = false> {
     best_left: &'s mut Vec<u64>,
 }
 
-impl<'s, I: Impurity, const LAZY: bool> BinaryScan<'s, I, LAZY> {
+impl<'s, I: ClassImpurity, const LAZY: bool> BinaryScan<'s, I, LAZY> {
     /// All cases are on the right.
     pub fn new(rule: &'s SplitRule<I>, known: &NodeStats<'s>, scratch: &'s mut Scratch) -> Self {
         let whole = known.stats;
@@ -80,23 +81,35 @@ impl<'s, I: Impurity, const LAZY: bool> BinaryScan<'s, I, LAZY> {
             self.rule.impurity.recompute(self.left);
             self.rule.impurity.recompute(self.right);
         }
-        let gain = self.rule.impurity.purity(self.left) + self.rule.impurity.purity(self.right) - self.base;
-        if gain <= self.best.saturating_sub(self.tolerance) {
-            return false;
-        }
-        // Gains that rounding may have made positive, or greater than the best, are decided exactly.
-        if gain <= self.rounding_error && !self.rule.impurity.is_gain(self.left, self.whole, gain) {
-            return false;
-        }
-        if gain <= self.best.saturating_add(self.tolerance) && self.tolerance > 0 && self.best > i64::MIN {
-            let exact = || self.exact_gain(&self.left.masses).zip(self.exact_gain(self.best_left));
-            if !is_greater(gain, self.best, exact) {
-                return false;
-            }
-        }
+        let Some(gain) = self.better_gain(self.left, self.right) else { return false };
         self.best = gain;
         self.best_left.clone_from(&self.left.masses);
         true
+    }
+
+    /// The gain of a split into these branches, if it is positive and greater than that of all splits before.
+    #[inline]
+    pub fn better_gain(&self, left: &ClassStats, right: &ClassStats) -> Option<i64> {
+        let gain = self.rule.impurity.purity(left) + self.rule.impurity.purity(right) - self.base;
+        if gain <= self.best.saturating_sub(self.tolerance) {
+            return None;
+        }
+        // Gains that rounding may have made positive, or greater than the best, are decided exactly.
+        if gain <= self.rounding_error && !self.rule.impurity.is_gain(left, self.whole, gain) {
+            return None;
+        }
+        if gain <= self.best.saturating_add(self.tolerance) && self.tolerance > 0 && self.best > i64::MIN {
+            let exact = || self.exact_gain(&left.masses).zip(self.exact_gain(self.best_left));
+            if !is_greater(gain, self.best, exact) {
+                return None;
+            }
+        }
+        Some(gain)
+    }
+
+    /// The purity of the branches of the best split so far; without one, of the whole.
+    pub fn best_purity(&self) -> i64 {
+        self.base + self.best.max(0)
     }
 
     /// The best gain, also exactly if that is needed.
@@ -112,8 +125,8 @@ impl<'s, I: Impurity, const LAZY: bool> BinaryScan<'s, I, LAZY> {
     }
 }
 
-/// Whether a gain is greater than another one close to it: by their exact values if these are known, else by the rounded
-/// ones.
+/// Whether a gain is greater than another one close to it: by their exact values if these are known, else by the
+/// rounded ones.
 pub(super) fn is_greater(gain: i64, other: i64, exact: impl FnOnce() -> Option<(ExactGain, ExactGain)>) -> bool {
     let exact = exact().and_then(|(a, b)| a.compare(&b));
     exact.unwrap_or_else(|| gain.cmp(&other)).is_gt()

@@ -1,11 +1,12 @@
 //! The best split of one column at a node.
 //!
-//! `rule`: how splits are judged, which are admissible. `candidate`: a split and the order of splits. `threshold`: ordered
-//! columns. `nominal`: nominal columns, with `level_subsets` for sets of levels of two classes under a least branch size.
-//! `binary_scan`: splits into two branches, bin by bin. `scratch`: buffers.
+//! `rule`: how splits are judged, which are admissible. `candidate`: a split and the order of splits. `threshold`:
+//! ordered columns. `nominal`: nominal columns, with `level_subsets` for sets of levels of two classes under a least
+//! branch size. `binary_scan`: splits into two branches, bin by bin. `scratch`: buffers.
 
 mod binary_scan;
 mod candidate;
+mod level_subsets;
 mod nominal;
 mod rule;
 mod scratch;
@@ -20,9 +21,9 @@ use super::data::TrainingColumn;
 use super::params::NominalSplits;
 use super::types::Bin;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ClassStats, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats};
 
-impl<I: Impurity> SplitRule<I> {
+impl<I: ClassImpurity> SplitRule<I> {
     /// The best split of a column of any kind from its bins at a node.
     pub fn best(
         &self,

@@ -4,10 +4,11 @@ use std::cmp::Reverse;
 
 use super::binary_scan::BinaryScan;
 use super::candidate::SplitCandidate;
+use super::level_subsets::LevelSubsets;
 use super::rule::{Gain, NodeStats, SplitRule};
 use super::scratch::Scratch;
 use crate::budget::{Stop, Ticker};
-use crate::criterion::{ExactGain, Impurity};
+use crate::criterion::{ClassImpurity, ExactGain};
 use crate::greedy::types::{Bin, CodedTest};
 
 /// Up to this many levels at a node all their subsets are tried.
@@ -17,7 +18,7 @@ const ORDERS: usize = 32;
 /// Memory for a column is reserved if it takes at least this many bytes.
 const LARGE: usize = 1 << 16;
 
-impl<I: Impurity> SplitRule<I> {
+impl<I: ClassImpurity> SplitRule<I> {
     /// A branch per level. Complexity: O(bins + levels x classes).
     pub fn multiway(
         &self,
@@ -85,13 +86,14 @@ impl<I: Impurity> SplitRule<I> {
         Ok(self.candidate(known, best, known.branch_masses(mass), || CodedTest::Is(code)))
     }
 
-    /// A set of levels against the others; the one that passes has the first level.
+    /// A set of levels against the others; the set of the first branch has the first level.
     ///
     /// For two classes the best set takes levels in the order of one class's share (Breiman et al., *Classification and
-    /// Regression Trees*, 1984, theorem 4.5), unless a branch may be too small or costs bend the impurity; then, and for
-    /// more classes, all sets are tried up to [`EXHAUSTIVE`] levels. Beyond that the sets that take levels in the order of
-    /// some class's share are tried, for each of the [`ORDERS`] most frequent classes in turn: a heuristic. Ties: the first
-    /// set tried.
+    /// Regression Trees*, 1984, theorem 4.5), unless a branch would be too small. Then, and for more classes, all sets
+    /// are tried up to [`EXHAUSTIVE`] levels. Beyond that, the sets that take levels in the order of some class's share
+    /// are tried, for each of the [`ORDERS`] most frequent classes in turn: for two classes with a least size of
+    /// branches this is followed by an exact search ([`LevelSubsets`]), for more classes it is a heuristic. Ties: the
+    /// first set tried.
     ///
     /// Complexity: O(2^levels x bins), or per class O(bins + levels log levels + levels x classes).
     pub fn subsets(
@@ -105,16 +107,16 @@ impl<I: Impurity> SplitRule<I> {
         let n_classes = known.stats.masses.len();
         let by_shares = n_classes == 2 && self.is_convex && self.min_side() <= 1;
         let mut scan = BinaryScan::<I>::new(self, known, scratch);
-        let mut passes: Option<(Vec<usize>, u64)> = None;
+        let mut first_branch: Option<Vec<usize>> = None;
         if groups.len() <= EXHAUSTIVE && !by_shares {
-            // Bit i - 1 of a set is group i; group 0 is always there.
+            // Bit i - 1 of a set is group i; group 0 is always in it.
             for set in 0..(1u32 << (groups.len() - 1)) - 1 {
                 ticker.tick(bins.len() + n_classes)?;
                 scan.restart();
                 let members = (0..groups.len()).filter(|&i| i == 0 || set >> (i - 1) & 1 == 1);
                 members.clone().for_each(|i| groups[i].iter().for_each(|&bin| scan.move_left(bin)));
                 if scan.improves() {
-                    passes = Some((members.collect(), scan.left.total));
+                    first_branch = Some(members.collect());
                 }
             }
         } else {
@@ -126,18 +128,25 @@ impl<I: Impurity> SplitRule<I> {
                     ticker.tick(n_classes)?;
                     groups[group].iter().for_each(|&bin| scan.move_left(bin));
                     if scan.improves() {
-                        passes = Some((order[..=i].to_vec(), scan.left.total));
+                        first_branch = Some(order[..=i].to_vec());
                     }
                 }
             }
+            if n_classes == 2 && !by_shares {
+                let order = by_share(&groups, 1);
+                let better = LevelSubsets::new(self, &groups, &order, known).search(&mut scan, ticker)?;
+                first_branch = better.or(first_branch);
+            }
         }
-        let Some((passes, mass)) = passes else { return Ok(None) };
-        let best = scan.best_gain();
+        let Some(first_branch) = first_branch else { return Ok(None) };
+        let gain = scan.best_gain();
         let mut is_in = vec![false; groups.len()];
-        passes.iter().for_each(|&group| is_in[group] = true);
+        first_branch.iter().for_each(|&group| is_in[group] = true);
+        let mass = first_branch.iter().flat_map(|&group| groups[group]).map(|bin| bin.mass).sum();
+        // The branch with the first level is the first.
         let first = is_in[0];
         let codes = groups.iter().zip(&is_in).filter(|(_, is_in)| **is_in == first).map(|(group, _)| group[0].code);
-        Ok(self.candidate(known, best, known.branch_masses(mass), || CodedTest::In(codes.collect())))
+        Ok(self.candidate(known, gain, known.branch_masses(mass), || CodedTest::In(codes.collect())))
     }
 }
 

@@ -1,12 +1,12 @@
 //! How splits are judged, and which are admissible.
 
 use super::candidate::{Precision, SplitCandidate};
-use crate::criterion::{ClassStats, ExactGain, Impurity};
+use crate::criterion::{ClassImpurity, ClassStats, ExactGain};
 use crate::greedy::params::NominalSplits;
 use crate::greedy::types::CodedTest;
 
-/// How splits are judged and which are admissible, with masses and counts in the units of one kind of node (whole cases, or
-/// fractional ones).
+/// How splits are judged and which are admissible, with masses and counts in the units of one kind of node (whole
+/// cases, or fractional ones).
 #[derive(Debug)]
 pub(crate) struct SplitRule<I> {
     pub impurity: I,
@@ -18,8 +18,8 @@ pub(crate) struct SplitRule<I> {
     pub min_leaf: u64,
     pub min_gain: f64,
     pub nominal: NominalSplits,
-    /// Whether the purity of a set of two classes is a convex function of its masses, so that the best subset of levels is
-    /// a prefix of the levels in the order of a class's share.
+    /// Whether the purity of a set of two classes is a convex function of its masses, so that the best subset of levels
+    /// is a prefix of the levels in the order of a class's share.
     pub is_convex: bool,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct Gain {
     pub exact: Option<ExactGain>,
 }
 
-impl<I: Impurity> SplitRule<I> {
+impl<I: ClassImpurity> SplitRule<I> {
     /// Whether a split leaves no impurity. A rounded gain may only appear to be perfect.
     pub fn is_perfect(&self, split: &SplitCandidate, node: &ClassStats) -> bool {
         let has_perfect_gain = || !self.ratio && self.impurity.perfect_gain(node) == Some(split.gain);

@@ -40,7 +40,8 @@ pub(super) struct CutApproximations {
     pub by_cut: Vec<f64>,
 }
 
-/// The mass of a class below and above a cut, and the sum of its two terms ([`crate::criterion::Impurity::approximate`]).
+/// The mass of a class below and above a cut, and the sum of its two terms
+/// ([`crate::criterion::ClassImpurity::approximate`]).
 #[derive(Debug)]
 pub(super) struct ClassAtCut {
     pub below: u64,

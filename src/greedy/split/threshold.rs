@@ -5,7 +5,7 @@ use super::candidate::SplitCandidate;
 use super::rule::{Gain, NodeStats, SplitRule};
 use super::scratch::{ClassAtCut, CutApproximations, Scratch, TwoClassCut};
 use crate::budget::{Stop, Ticker};
-use crate::criterion::Impurity;
+use crate::criterion::ClassImpurity;
 use crate::greedy::types::{Bin, CodedTest};
 
 /// The cases below a cut of two classes: their mass, that of class 1, their number, and the greatest code.
@@ -40,7 +40,7 @@ impl MassWidth for u64 {
     }
 }
 
-impl<I: Impurity> SplitRule<I> {
+impl<I: ClassImpurity> SplitRule<I> {
     /// The best threshold of an ordered column; ties: the first. `bins` ascend by code, of which there are two or more.
     /// Complexity: O(bins), times what the impurity takes: O(classes) for errors and where errors have costs.
     pub fn best_threshold(
@@ -66,8 +66,8 @@ impl<I: Impurity> SplitRule<I> {
         }
     }
 
-    /// [`SplitRule::best_threshold`] for any number of classes; if `APPROXIMATE`, cuts that approximations rule out are not
-    /// evaluated exactly.
+    /// [`SplitRule::best_threshold`] for any number of classes; if `APPROXIMATE`, cuts that approximations rule out are
+    /// not evaluated exactly.
     fn best_of_classes<const APPROXIMATE: bool>(
         &self,
         bins: impl Iterator<Item = Bin> + Clone,
@@ -133,8 +133,8 @@ impl<I: Impurity> SplitRule<I> {
         self.least_approximation(by_cut, known, n)
     }
 
-    /// The least approximate purity with which a cut may be the best, if [`Impurity::approximate`] was added up over so many
-    /// bins.
+    /// The least approximate purity with which a cut may be the best, if [`ClassImpurity::approximate`] was added up
+    /// over so many bins.
     fn least_approximation(&self, by_cut: &[f64], known: &NodeStats, n_bins: u32) -> f64 {
         let (impurity, all) = (&self.impurity, known.stats.total);
         let tolerance = if impurity.is_rounded() { impurity.rounding_error(all, 2) } else { 0 };
@@ -145,9 +145,9 @@ impl<I: Impurity> SplitRule<I> {
     }
 
     /// [`SplitRule::best_threshold`] for two classes, where class masses alone determine a purity. The impurities are
-    /// concave, so of the cuts within a run of values of one class only the first and the last can be the best: those next
-    /// to the other class, and those that the least size of a branch makes first or last (Fayyad and Irani, *On the handling
-    /// of continuous-valued attributes in decision tree generation*, 1992).
+    /// concave, so of the cuts within a run of values of one class only the first and the last can be the best: those
+    /// next to the other class, and those that the least size of a branch makes first or last (Fayyad and Irani, *On
+    /// the handling of continuous-valued attributes in decision tree generation*, 1992).
     ///
     /// `None` if no rounded gain is certainly positive.
     fn best_of_two_classes<M: MassWidth>(
