@@ -3,7 +3,8 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1, PyUntypedArray};
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArray};
 use pyo3::exceptions::{PyIndexError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList, PySlice, PyTuple};
@@ -12,13 +13,15 @@ use super::argument::{Flag, Names, Real, Whole};
 use super::cells::{EncodedCells, with_rows};
 use super::keywords::refuse;
 use super::run::by_rows;
-use super::schema::{PySchema, kind_of, labels_to_list, number_name, schema_json, schema_of_json, target_schema};
+use super::schema::{
+    PySchema, kind_of, labels_to_list, number_name, of_table, schema_json, schema_of_json, target_schema,
+};
 use super::tree::{PyTree, unseen_name};
-use crate::data::{Column, Dataset, Feature, Kind, Number, Schema, Target};
+use crate::data::{CaseCosts, Column, Dataset, Feature, Kind, Number, Schema, Target};
 use crate::names::quoted;
 use crate::tree::Rows;
 
-/// A table: typed columns, a target, repetitions and weights.
+/// A table: typed columns, a target, repetitions, weights, and what labels cost in each row.
 ///
 /// Parameters
 /// ----------
@@ -44,6 +47,14 @@ use crate::tree::Rows;
 /// max_missing : float or None, default=None
 ///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With `like`
 ///     the columns are those that it has.
+/// costs : sequence of str, frame, array-like of shape (n_rows, n_labels), mapping, or None, default=None
+///     What each label costs in each row: finite numbers of any sign, which searches with ``objective="costs"`` minimise.
+///     Names of columns of the table, which are no features then; or a frame; or a mapping of label to column or values.
+///     Columns are named by label: there is one for each class, matched by text, and others are labels of their own, which
+///     only leaves have. An array has a column for each class, in their order; without a target labels are "0", "1", ...
+///     None: rows have no costs of their own. With `like` costs are not needed.
+/// rewards : as `costs`, default=None
+///     What each label is worth in each row: the same with the opposite sign. :class:`PolicyTreeSearch` maximises them.
 ///
 /// Notes
 /// -----
@@ -62,9 +73,9 @@ use crate::tree::Rows;
 /// Raises
 /// ------
 /// DataError
-///     A name is unknown or occurs twice, a cell or label cannot be used: the text names column, row and value.
+///     A name is unknown or occurs twice, a cell, label or cost cannot be used: the text names column, row and value.
 /// ParameterError
-///     `task` is unknown, or kinds are given that contradict `like`.
+///     `task` is unknown, kinds are given that contradict `like`, or there are `costs` and `rewards`.
 /// TypeError
 ///     `table` is no table with column names.
 #[pyclass(frozen, module = "lattree", name = "Dataset")]
@@ -81,10 +92,10 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
         return Ok(Some(data.get().0.schema().clone()));
     }
     if let Ok(schema) = like.cast::<PySchema>() {
-        return Ok(Some(schema.get().0.clone()));
+        return Ok(Some(of_table(&schema.get().0)));
     }
     if let Ok(tree) = like.cast::<PyTree>() {
-        return Ok(Some(tree.get().0.schema().clone()));
+        return Ok(Some(of_table(tree.get().0.schema())));
     }
     Err(PyTypeError::new_err("`like` must be a Dataset, a Schema, a Tree or None"))
 }
@@ -92,9 +103,9 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
 #[pymethods]
 impl PyDataset {
     #[new]
-    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, **unknown))]
+    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, costs=None, rewards=None, **unknown))]
     #[pyo3(
-        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None)"
+        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None, costs=None, rewards=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -109,12 +120,16 @@ impl PyDataset {
         drop: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
         max_missing: Option<&Bound<'_, PyAny>>,
+        costs: Option<&Bound<'_, PyAny>>,
+        rewards: Option<&Bound<'_, PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         refuse(&py.get_type::<Self>(), unknown)?;
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
+        options.set_item("costs", costs)?;
+        options.set_item("rewards", rewards)?;
         options.set_item("drop", or_empty(py, drop))?;
         let encoded = table_module(py)?.getattr("encode")?.call((table, target), Some(&options))?;
         Self::from_encoded(&encoded, schema)
@@ -133,9 +148,9 @@ impl PyDataset {
     ///
     /// The other parameters, and errors, are those of :class:`Dataset`.
     #[staticmethod]
-    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None, max_missing=None))]
+    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None, max_missing=None, costs=None, rewards=None))]
     #[pyo3(
-        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None, max_missing=None)"
+        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None, max_missing=None, costs=None, rewards=None)"
     )]
     #[allow(clippy::too_many_arguments, non_snake_case)]
     fn from_arrays(
@@ -150,10 +165,14 @@ impl PyDataset {
         weight: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
         max_missing: Option<&Bound<'_, PyAny>>,
+        costs: Option<&Bound<'_, PyAny>>,
+        rewards: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
+        options.set_item("costs", costs)?;
+        options.set_item("rewards", rewards)?;
         let encoded = table_module(py)?.getattr("encode_arrays")?.call((X, y, feature_names), Some(&options))?;
         Self::from_encoded(&encoded, schema)
     }
@@ -169,6 +188,14 @@ impl PyDataset {
     fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let target = self.encode_target(py)?;
         target.map(|target| table_module(py)?.getattr("decode_target")?.call1((target,))).transpose()
+    }
+
+    /// What each label costs in each row: a polars DataFrame with a column per label, named by its text, or None. Rewards
+    /// are costs with the opposite sign.
+    #[getter]
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let costs = self.encode_costs(py)?;
+        costs.map(|costs| table_module(py)?.getattr("decode_costs")?.call1((costs,))).transpose()
     }
 
     /// How many rows there are, repetitions not counted.
@@ -229,7 +256,7 @@ impl PyDataset {
         Ok(PyDataset(self.0.take(&rows)))
     }
 
-    /// The columns named, in that order, with target, counts and weights.
+    /// The columns named, in that order, with target, counts, weights and costs.
     ///
     /// Parameters
     /// ----------
@@ -292,7 +319,8 @@ impl PyDataset {
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 
-    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``.
+    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``. Costs of rows
+    /// are in `costs`.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let encoded = self.to_encoded(py)?;
         let part = |name: &str| encoded.getattr(name);
@@ -381,6 +409,13 @@ struct Encoded<'py> {
     weight: Option<PyReadonlyArray1<'py, f64>>,
 }
 
+/// `_case_costs.CaseCosts`.
+#[derive(FromPyObject)]
+struct EncodedCosts<'py> {
+    labels: Vec<String>,
+    values: PyReadonlyArray2<'py, f64>,
+}
+
 impl EncodedColumn<'_> {
     /// The cells, and what they are if that is asked for.
     fn decode(self, with_feature: bool) -> PyResult<(Option<Feature>, Column)> {
@@ -409,6 +444,8 @@ fn copied<T: numpy::Element + Copy>(values: &Bound<'_, PyAny>) -> PyResult<Vec<T
 impl PyDataset {
     /// Copies what `_table` encoded. With a schema, the columns are already in its terms.
     pub(super) fn from_encoded(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Self> {
+        // Pickles of version 0.1 have none.
+        let costs = encoded.getattr_opt("costs")?.map(|costs| costs.extract::<Option<EncodedCosts<'_>>>()).transpose()?;
         let encoded: Encoded<'_> = encoded.extract()?;
         let (features, columns) = match encoded.columns {
             EncodedColumns::Cells(cells) => cells.decode()?,
@@ -426,7 +463,9 @@ impl PyDataset {
                     "classes" => Target::Classes(copied(&target.values)?.into()),
                     _ => Target::Numbers(copied(&target.values)?.into()),
                 };
-                (Some(target_schema(target.name, &target.kind, target.dtype, &target.labels)?), values)
+                // What the labels are is in the schema, if there is one.
+                let made = || target_schema(target.name, &target.kind, target.dtype, &target.labels);
+                (schema.is_none().then(made).transpose()?, values)
             }
         };
         let schema = match schema {
@@ -435,7 +474,14 @@ impl PyDataset {
         };
         let counts = encoded.counts.map(|counts| counts.as_array().to_vec());
         let weights = encoded.weight.map(|weight| weight.as_array().to_vec());
-        Ok(PyDataset(Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?))
+        let data = Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?;
+        Ok(PyDataset(match costs.flatten() {
+            Some(EncodedCosts { labels, values }) => {
+                let values = values.as_array().iter().copied().collect();
+                data.with_costs(CaseCosts::new(labels, values, encoded.n_rows)?)?
+            }
+            None => data,
+        }))
     }
 
     /// `_table.Encoded` again.
@@ -464,7 +510,17 @@ impl PyDataset {
         let target = self.encode_target(py)?;
         let counts = data.counts().map(|counts| counts.to_vec().into_pyarray(py));
         let weight = data.weights().map(|weight| weight.to_vec().into_pyarray(py));
-        module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight))
+        module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight, self.encode_costs(py)?))
+    }
+
+    /// `_case_costs.CaseCosts` again, if there are costs.
+    fn encode_costs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let Some(costs) = self.0.costs() else { return Ok(None) };
+        let (n_rows, n_labels) = (self.0.n_rows(), costs.labels.len());
+        let values = (0..n_rows).flat_map(|row| costs.of(row)).copied().collect();
+        let values = Array2::from_shape_vec((n_rows, n_labels), values).expect("a cost for each row and label");
+        let costs = (costs.labels.to_vec(), values.into_pyarray(py));
+        Ok(Some(table_module(py)?.getattr("CaseCosts")?.call1(costs)?))
     }
 
     /// `_table.Target` again, if there is one.

@@ -43,6 +43,13 @@ class Rank(str, Enum):
     nodes = "objective,nodes"
 
 
+class Objective(str, Enum):
+    """What an optimal tree has least of."""
+
+    errors = "errors"
+    balanced_errors = "balanced_errors"
+
+
 class Criterion(str, Enum):
     """How greedy splits are judged."""
 
@@ -116,6 +123,19 @@ MinLeafMass = Annotated[float, option(metavar="X", help="Least weight of the row
 _MISSING = "Rows without a value: down every branch in part (fractional), {}or with the mean, that of their class, or a"
 Gaps = Annotated[Missing, option("--missing", help=_MISSING.format("left out (drop), ") + " level of its own.")]
 SubsetGaps = Annotated[MissingInSubsets, option("--missing", help=_MISSING.format("") + " level of its own.")]
+MaxNodes = Annotated[int | None, option(metavar="N", help="Most splits in the tree.")]
+Depth = Annotated[int, option(metavar="N", help="Most splits on a path from the root to a leaf.")]
+Cuts = Annotated[
+    Thresholds,
+    option(
+        help="Where columns of numbers are cut: at all values (all and exact are the same), at quantiles, where the "
+        "description is shortest (mdlp); auto: at all values unless that is hopeless."
+    ),
+]
+MaxCuts = Annotated[int | None, option(metavar="N", help="Most cuts of one column.")]
+Search = Annotated[
+    Engine, option(help="How to search: by yes/no tests, or on columns of numbers as they are. Same trees.")
+]
 Required = Annotated[list[str] | None, option("--require", metavar="COL", help="Keep COL in any case. Repeatable.")]
 Test = Annotated[
     str | None,
@@ -168,6 +188,11 @@ class Limits:
                 raise lattree.ParameterError(f"`memory_limit` must be a number of megabytes from 0 on, got {memory:g}")
             memory = int(memory * 1_000_000)
         return {"time_limit": self.time_limit, "memory_limit": memory, "threads": self.threads}
+
+
+def columns(given: list[str] | None) -> list[str] | None:
+    """Return names of columns, of which an option has several with commas between them."""
+    return None if given is None else [name for text in given for name in text.split(",")]
 
 
 def values(**options: Any) -> dict[str, Any]:
