@@ -130,7 +130,7 @@ def named(given: Any) -> Costs | None:
     """Return costs that are `Costs`, or a labelled frame of them; None for all else, which has no names."""
     if isinstance(given, Costs):
         return given
-    return Costs(given) if _is_frame(given) else None
+    return Costs(given) if _is_frame(given) and not _is_nameless(given) else None
 
 
 def text_of(label: Any) -> str:
@@ -183,8 +183,17 @@ def _is_frame(given: Any) -> bool:
     )
 
 
+def _is_nameless(frame: Any) -> bool:
+    """Whether a frame has no names but those that pandas or polars number rows and columns by: it is an array then."""
+    if is_pandas(frame, "DataFrame"):
+        return all(type(names).__name__ == "RangeIndex" for names in (frame.index, frame.columns))
+    return isinstance(frame, pl.DataFrame) and frame.columns == [f"column_{place}" for place in range(frame.width)]
+
+
 def _read(matrix: Any) -> tuple[list[Any] | None, list[Any] | None, list[list[Any]]]:
     """The names of rows and columns, as far as a matrix has them, and its cells."""
+    if _is_frame(matrix) and _is_nameless(matrix):
+        matrix = matrix.to_numpy()
     if is_pandas(matrix, "DataFrame"):
         index = list(matrix.index) if type(matrix.index).__name__ != "RangeIndex" else None
         columns = list(matrix.columns)

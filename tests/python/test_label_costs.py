@@ -202,6 +202,12 @@ class TestCosts:
         assert eval(repr(costs)) == pickle.loads(pickle.dumps(costs)) == costs
         assert hash(eval(repr(costs))) == hash(costs)
 
+    @pytest.mark.parametrize("kind", [pd.DataFrame, lambda rows: pl.DataFrame(rows, orient="row")])
+    def test_frames_without_names_are_arrays(self, kind):
+        costs = Costs(kind([[0, 1], [2, 0]]))
+        assert costs == Costs([[0, 1], [2, 0]])
+        assert GreedyTreeSearch(costs=kind([[0, 1], [2, 0]])).costs == [[0, 1], [2, 0]]
+
     def test_it_is_frozen_and_compares(self):
         costs = Costs([[0, 1], [2, 0]])
         assert costs == Costs(np.array([[0, 1], [2, 0]]))
@@ -251,6 +257,7 @@ class TestCosts:
             ([0, 1], {}, "two dimensions"),
             ([], {}, "got none"),
             ([[]], {}, "got none"),
+            (pd.DataFrame({"a": [0, 1], "b": [1, 0]}), {}, "`classes` must name the rows of a frame that does not"),
             ({"a": [0, 1], "b": [1, 0]}, {}, "`classes` must name the rows of a frame that does not"),
             ([[0, 1], [1, 0]], {"classes": ["a"]}, '`classes` must be one for each of the 2 rows .*, got 1: "a"'),
             ([[0, 1], [1, 0]], {"classes": ["a", "a"]}, '`classes` must be distinct, got "a" twice'),
