@@ -16,6 +16,7 @@ from lattree import (
     BackwardEliminationSearch,
     Binarizer,
     Condition,
+    Costs,
     Dataset,
     DistinctCounts,
     DistinctTree,
@@ -30,6 +31,9 @@ from lattree import (
     NodeTest,
     OptimalResult,
     OptimalTreeSearch,
+    PolicyProgress,
+    PolicyResult,
+    PolicyTreeSearch,
     Progress,
     Removal,
     Rule,
@@ -92,6 +96,8 @@ search = OptimalTreeSearch(
     max_nodes=3,
     min_leaf=1,
     objective="errors",
+    class_weight=None,
+    abstain=None,
     node_penalty=0.25,
     rank="objective",
     binarizer=binarizer,
@@ -109,6 +115,29 @@ assert result.objective == result.lower_bound == result.trace[-1][1]
 assert result.tests == binarizer.tests(data)
 assert result.stats["nodes"] > 0 < result.seconds
 search.cancel()  # stops what this search runs in other threads: nothing here
+
+# Other costs than errors: by class, by name, with a label that is no class; or by row. A leaf may abstain, at a price.
+prices = Costs([[0, 1, 0.25], [4, 0, 1]], classes=[False, True], labels=[False, True, "ask"])
+assert (prices.matrix[1][0], prices.classes, prices.labels) == (4.0, ("false", "true"), ("false", "true", "ask"))
+priced = OptimalTreeSearch(max_depth=1, objective=prices, class_weight={True: 2.0}, abstain=0.2).run(data)
+assert priced.tree.schema.classes == [False, True, "ask", "abstain"]
+even = OptimalTreeSearch(max_depth=2, objective="balanced_errors").run(data)
+assert 0 <= even.objective <= 0.5
+paid = Dataset(people.select("age", no=pl.lit(1.0), yes=pl.col("times") * 0.5), costs=["no", "yes"])
+assert paid.costs is not None
+assert paid.costs.columns == ["no", "yes"]
+cheapest = OptimalTreeSearch(max_depth=1, objective="costs").run(paid)
+assert cheapest.tree.root.costs == {"no": 6.0, "yes": 4.5}
+
+# Policies: rewards of actions in place of a target, and the tree of the greatest sum.
+earned = Dataset(people.select("age", visit=pl.col("times") - 1, call=pl.lit(0.5)), rewards=["visit", "call"])
+told_rewards: list[PolicyProgress] = []
+planner = PolicyTreeSearch(max_depth=1, node_penalty=0.1, abstain=None)
+policy: PolicyResult = planner.run(earned, progress=told_rewards.append, on_interrupt="return")
+assert (policy.status, policy.gap, policy.upper_bound) == ("optimal", 0.0, policy.reward)
+assert all(r.reward is None or r.reward <= r.upper_bound for r in told_rewards)
+assert set(policy.tree.predict(people)) <= {"visit", "call"}
+planner.cancel()
 
 # All thresholds, however many: no bins. Where both engines offer the same tests, they prove the same tree.
 signals = Dataset.from_arrays(np.random.default_rng(0).normal(size=(800, 3)), np.arange(800) % 2)
@@ -270,6 +299,8 @@ for model in (lattree.sklearn.OptimalTreeClassifier(max_depth=2), lattree.sklear
     assert model.fit(measures, species).score(measures, species) == 0.96
 for selector in (lattree.sklearn.BackwardEliminationSelector(), lattree.sklearn.BestSubsetSelector()):
     assert "petal" in selector.set_params(random_state=0).fit(measures, species).get_feature_names_out()[-1]
+actions = lattree.sklearn.PolicyTreeEstimator(max_depth=1).fit(measures, np.eye(3)[np.arange(150) // 50])
+assert actions.score(measures, np.eye(3)[np.arange(150) // 50]) == 100 / 150
 assert lattree.sklearn.Binarizer(thresholds="mdlp").fit(measures, species).tests_[0].startswith("sepallength <= ")
 
 # Every error is a LattreeError and a ValueError, and says what is wrong.

@@ -43,6 +43,9 @@ from lattree._core import (
     TreeError,
     __version__,
 )
+from lattree._costs import Costs
+from lattree._policy import PolicyTreeSearch
+from lattree._policy_result import PolicyProgress, PolicyResult
 from lattree._readers import read_csv, read_ipc, read_parquet
 
 __all__ = [
@@ -50,6 +53,7 @@ __all__ = [
     "BackwardEliminationSearch",
     "Binarizer",
     "Condition",
+    "Costs",
     "DataError",
     "Dataset",
     "DistinctCounts",
@@ -67,6 +71,9 @@ __all__ = [
     "OptimalResult",
     "OptimalTreeSearch",
     "ParameterError",
+    "PolicyProgress",
+    "PolicyResult",
+    "PolicyTreeSearch",
     "Progress",
     "Removal",
     "Rule",

@@ -16,7 +16,7 @@ from lattree._series import is_pandas
 from lattree._target import Labels, label_values, number_series
 
 
-def labels(table: Any, name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.uint32]) -> Any:
+def labels(table: Any, name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.uint32], n_extra: int = 0) -> Any:
     """Return predicted classes.
 
     Parameters
@@ -29,8 +29,10 @@ def labels(table: Any, name: str, dtype: str, labels: Labels, codes: npt.NDArray
         The class labels.
     codes : ndarray of uint32, shape (n_rows,)
         Positions in `labels`.
+    n_extra : int
+        How many labels at the end are no classes.
     """
-    values = label_values(dtype, labels)
+    values = label_values(dtype, labels, n_extra)
     if is_pandas(table, "DataFrame"):
         # A position for each row rather than a value: text is converted label by label.
         index = sys.modules["pandas"].Index(_for_pandas(values))
@@ -56,7 +58,8 @@ def shares(table: Any, labels: Labels, values: npt.NDArray[np.float64]) -> Any:
         return sys.modules["pandas"].DataFrame(values, index=table.index, columns=labels)
     if _is_array(table):
         return values
-    names = pl.Series(labels).cast(pl.String).to_list()
+    classes = [label for label in labels if type(label) is type(labels[0])]  # names may follow these
+    names = [*pl.Series(classes).cast(pl.String), *labels[len(classes) :]]
     frame = pl.DataFrame(dict(zip(names, values.T, strict=True)))
     return frame.to_arrow() if _is_pyarrow(table) else frame
 

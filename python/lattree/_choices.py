@@ -8,6 +8,9 @@ Thresholds: TypeAlias = Literal["auto", "all", "exact", "quantile", "mdlp"]
 Engine: TypeAlias = Literal["auto", "tests", "continuous"]
 """Which exact search runs."""
 
+Objective: TypeAlias = Literal["errors", "balanced_errors"]
+"""What an optimal tree has least of, where no costs are given."""
+
 Criterion: TypeAlias = Literal["information_gain", "gain_ratio", "gini", "error"]
 """What makes a greedy split good."""
 

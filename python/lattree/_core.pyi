@@ -20,6 +20,7 @@ from lattree._choices import (
     Thresholds,
     Unseen,
 )
+from lattree._costs import Costs
 
 __version__: str
 
@@ -75,7 +76,7 @@ class Schema:
     @property
     def target_dtype(self) -> str | None: ...
     @property
-    def classes(self) -> list[str] | list[int] | list[float] | list[bool]: ...
+    def classes(self) -> list[str] | list[int] | list[float] | list[bool] | list[_Label]: ...
     def __eq__(self, other: object, /) -> bool: ...
 
 @final
@@ -93,6 +94,8 @@ class Dataset:
         drop: Sequence[str] = (),
         like: Dataset | Schema | Tree | None = None,
         max_missing: float | None = None,
+        costs: Any = None,
+        rewards: Any = None,
     ) -> Dataset: ...
     @staticmethod
     def from_arrays(
@@ -107,11 +110,15 @@ class Dataset:
         weight: Any = None,
         like: Dataset | Schema | Tree | None = None,
         max_missing: float | None = None,
+        costs: Any = None,
+        rewards: Any = None,
     ) -> Dataset: ...
     @property
     def schema(self) -> Schema: ...
     @property
     def target(self) -> pl.Series | None: ...
+    @property
+    def costs(self) -> pl.DataFrame | None: ...
     @property
     def n_rows(self) -> int: ...
     @property
@@ -240,6 +247,8 @@ class Node:
     def share(self) -> float: ...
     @property
     def errors(self) -> float: ...
+    @property
+    def costs(self) -> dict[_Label, float] | None: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
 
@@ -343,7 +352,9 @@ class OptimalTreeSearch:
         max_nodes: int | None = None,
         min_leaf: int = 1,
         min_leaf_mass: float = 0.0,
-        objective: Literal["errors"] = "errors",
+        objective: Literal["errors", "balanced_errors", "costs"] | Costs = "errors",
+        class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
+        abstain: float | None = None,
         node_penalty: float = 0.0,
         rank: str | Sequence[str] | None = ("objective", "nodes"),
         binarizer: Binarizer | None = None,
@@ -364,7 +375,11 @@ class OptimalTreeSearch:
     @property
     def min_leaf_mass(self) -> float: ...
     @property
-    def objective(self) -> str: ...
+    def objective(self) -> str | Costs: ...
+    @property
+    def class_weight(self) -> str | dict[Any, float] | None: ...
+    @property
+    def abstain(self) -> float | None: ...
     @property
     def node_penalty(self) -> float: ...
     @property
@@ -428,7 +443,7 @@ class _GreedySearch:
     @property
     def class_weight(self) -> str | dict[Any, float] | None: ...
     @property
-    def costs(self) -> list[list[float]] | None: ...
+    def costs(self) -> list[list[float]] | Costs | None: ...
     @property
     def unseen(self) -> str: ...
     @property
@@ -456,7 +471,7 @@ class GreedyTreeSearch(_GreedySearch):
         nominal_splits: NominalSplits = "multiway",
         missing: Missing = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | pl.DataFrame | Mapping[Any, Any] | None = None,
         unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -581,7 +596,7 @@ class DistinctTreeSearch(_SubsetSearch):
         nominal_splits: NominalSplits = "multiway",
         missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | pl.DataFrame | Mapping[Any, Any] | None = None,
         unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -622,7 +637,7 @@ class AcceptableSubsetSearch(_SubsetSearch):
         nominal_splits: NominalSplits = "multiway",
         missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | pl.DataFrame | Mapping[Any, Any] | None = None,
         unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -662,7 +677,7 @@ class BackwardEliminationSearch(_SubsetSearch):
         nominal_splits: NominalSplits = "multiway",
         missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | pl.DataFrame | Mapping[Any, Any] | None = None,
         unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -701,7 +716,7 @@ class ExhaustiveSubsetSearch(_SubsetSearch):
         nominal_splits: NominalSplits = "multiway",
         missing: MissingInSubsets = "fractional",
         class_weight: Literal["balanced"] | Mapping[Any, float] | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | pl.DataFrame | Mapping[Any, Any] | None = None,
         unseen: Unseen = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,

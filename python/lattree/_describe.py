@@ -44,6 +44,8 @@ def describe(dataset: Dataset, most: int | None = FEATURES_SHOWN) -> str:
         lines.append(f"target {quoted(schema.target)}: {_target(frame.get_column(schema.target), schema.task)}")
     for column in frame.get_columns()[len(features) + (schema.target is not None) :]:
         lines.append(f"{_shown(column.name)}: total {column.sum():,}")
+    if dataset.costs is not None:
+        lines.append(f"costs of each row: {list_names(dataset.costs.columns)}")
     return "\n".join(lines)
 
 

@@ -7,6 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from lattree._core import DistinctCounts, GreedyResult, OptimalResult, Progress, SubsetProgress, SubsetResult
+from lattree._policy_result import PolicyProgress, PolicyResult
+
+Report = Progress | SubsetProgress | PolicyProgress
+"""What searches say while they run."""
 
 
 class Line:
@@ -29,7 +33,7 @@ class Line:
                     "`progress=True` needs tqdm or rich: pip install 'lattree[progress]'; or pass a callable"
                 ) from None
 
-    def __call__(self, report: Progress | SubsetProgress) -> None:
+    def __call__(self, report: Report) -> None:
         """Show a report."""
         self.show(words(report))
 
@@ -44,13 +48,15 @@ class Line:
         self._end()
 
 
-def words(report: Progress | SubsetProgress) -> str:
+def words(report: Report) -> str:
     """Return a report in words: incumbent, bound and gap where there are any, what was done, and seconds."""
     if isinstance(report, Progress):
         if report.objective is None and report.lower_bound == 0 < report.nodes:
             said = [f"nodes {report.nodes:,}"]
         else:
             said = [_best(report.objective, report.lower_bound, report.gap)]
+    elif isinstance(report, PolicyProgress):
+        said = [_best(report.reward, report.upper_bound, report.gap)]
     else:
         # What is covered says how many there may be: as many as there are subsets left, at most.
         covered = f"{report.covered:.1%} of all subsets"
@@ -62,10 +68,12 @@ def words(report: Progress | SubsetProgress) -> str:
     return "  ".join([*said, f"{report.seconds:.1f} s"])
 
 
-def ended(result: OptimalResult | SubsetResult | GreedyResult | DistinctCounts) -> str:
+def ended(result: OptimalResult | SubsetResult | GreedyResult | DistinctCounts | PolicyResult) -> str:
     """Return in words how a search ended."""
     if isinstance(result, (OptimalResult, SubsetResult)):
         found = _best(result.objective, result.lower_bound, result.gap)
+    elif isinstance(result, PolicyResult):
+        found = _best(result.reward, result.upper_bound, result.gap)
     elif isinstance(result, DistinctCounts):
         found = f"trees {result.distinct:,}  built {result.built:,}"
     else:
@@ -78,8 +86,8 @@ def number(value: float) -> str:
     return f"{value:.0f}" if value == round(value) else f"{value:.6g}"
 
 
-def _best(value: float | None, lower_bound: float, gap: float | None) -> str:
-    best = f"best {'none yet' if value is None else number(value)}  bound {number(lower_bound)}"
+def _best(value: float | None, bound: float, gap: float | None) -> str:
+    best = f"best {'none yet' if value is None else number(value)}  bound {number(bound)}"
     return best if gap is None else f"{best}  gap {gap:.1%}"
 
 

@@ -16,6 +16,7 @@ from typing import IO, Any, Literal, TypeVar
 import numpy as np
 import polars as pl
 
+from lattree import _case_costs
 from lattree._core import DataError, Dataset, Feature, ParameterError, Schema, Tree
 from lattree._errors import first_line, without_traces
 from lattree._files import UnreadableError, column_names, lacks_type, read_columns, taste
@@ -69,7 +70,8 @@ def read_csv(
     encoding : str, default="utf-8"
         What Python calls the encoding of the text: ``"cp1252"``, ``"latin-1"``, ``"utf-16"``, ...
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing`, `costs` and `rewards` of
+        :class:`Dataset`.
 
     Returns
     -------
@@ -105,7 +107,8 @@ def read_parquet(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     target : str, array-like of shape (n_rows,), or None, default=None
         As for :class:`Dataset`.
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing`, `costs` and `rewards` of
+        :class:`Dataset`.
 
     Returns
     -------
@@ -140,7 +143,8 @@ def read_ipc(path: FilePath, target: Any = None, **options: Any) -> Dataset:
     target : str, array-like of shape (n_rows,), or None, default=None
         As for :class:`Dataset`.
     **options
-        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing` of :class:`Dataset`.
+        `task`, `nominal`, `ordinal`, `counts`, `weight`, `drop`, `like`, `max_missing`, `costs` and `rewards` of
+        :class:`Dataset`.
 
     Returns
     -------
@@ -408,6 +412,8 @@ def _needed(known: list[str], schema: Schema | None, target: Any, options: Mappi
     """The columns that a dataset is made of, in the order of the file."""
     dropped = _names(options.get("drop", ()))
     needed = {*_role(target), *_role(options.get("counts")), *_role(options.get("weight"))}
+    costs = _case_costs.given(options.get("costs"), options.get("rewards"))
+    needed |= set() if costs is None else {*costs.columns()}
     if schema is None:
         return [name for name in known if name in needed or name not in dropped]
     needed |= {*schema.feature_names, *_target_like(schema, target)}

@@ -2,7 +2,7 @@
 
 The compiled module calls :func:`encode`, :func:`encode_arrays` or :func:`encode_for_prediction` and copies the arrays
 it gets, but for those to predict on that it reads where they are (:func:`exact_floats`); the way back is
-:func:`decode`, :func:`label_series` and :func:`number_series`.
+:func:`decode`, :func:`decode_costs`, :func:`label_series` and :func:`number_series`.
 """
 
 from collections.abc import Container, Iterable, Mapping, Sequence, Set
@@ -13,6 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from lattree import _case_costs
+from lattree._case_costs import CaseCosts
+from lattree._case_costs import decode as decode_costs
 from lattree._columns import Column, decode_column, encode_column, encode_column_like
 from lattree._core import DataError, ParameterError, Schema
 from lattree._describe import describe
@@ -37,10 +40,12 @@ from lattree._target import (
 )
 
 __all__ = [
+    "CaseCosts",
     "Column",
     "Encoded",
     "Target",
     "decode",
+    "decode_costs",
     "decode_target",
     "describe",
     "encode",
@@ -63,6 +68,7 @@ class Encoded:
     target: Target | None
     counts: npt.NDArray[np.uint64] | None
     weight: npt.NDArray[np.float64] | None
+    costs: CaseCosts | None = None
 
 
 @typed
@@ -78,6 +84,8 @@ def encode(
     drop: Sequence[str],
     schema: Schema | None,
     max_missing: float | None = None,
+    costs: Any = None,
+    rewards: Any = None,
 ) -> Encoded:
     """Encode a table with column names.
 
@@ -101,13 +109,16 @@ def encode(
         Map columns by name and levels by name onto this one; columns that it does not know are left out.
     max_missing : float or None
         Leave out columns of which a larger share of rows than this is missing; of no effect with `schema`.
+    costs, rewards : sequence of str, frame, array-like of shape (n_rows, n_labels), mapping, or None
+        What labels cost in each row, or are worth; at most one of both. Columns named here are no features.
 
     Raises
     ------
     TypeError
         `table` is no table with names.
     ParameterError
-        `task` or `max_missing` is none of these, or kinds are asked for that contradict `schema`.
+        `task` or `max_missing` is none of these, kinds are asked for that contradict `schema`, or there are costs and
+        rewards.
     DataError
         A name is unknown or occurs twice, or a cell cannot be used; the text names column, row and value.
 
@@ -117,9 +128,19 @@ def encode(
         A target of many integers is taken for classes, or a level is none of the schema's.
     """
     frame = to_frame(table)
-    left_out = as_list(drop, "drop")
+    left_out, of_cases = as_list(drop, "drop"), _case_costs.given(costs, rewards)
     return _encode(
-        frame, target, task, as_list(nominal, "nominal"), ordinal, counts, weight, left_out, schema, max_missing
+        frame,
+        target,
+        task,
+        as_list(nominal, "nominal"),
+        ordinal,
+        counts,
+        weight,
+        left_out,
+        schema,
+        max_missing,
+        of_cases,
     )
 
 
@@ -136,6 +157,8 @@ def encode_arrays(
     weight: Any,
     schema: Schema | None,
     max_missing: float | None = None,
+    costs: Any = None,
+    rewards: Any = None,
 ) -> Encoded:
     """Encode a two-dimensional array or a list of rows; for the rest see :func:`encode`.
 
@@ -151,8 +174,10 @@ def encode_arrays(
     names = None if feature_names is None else [str(name) for name in feature_names]
     if names is None and schema is not None:
         names = schema.feature_names
-    frame = arrays_to_frame(X, names)
-    return _encode(frame, y, task, as_list(nominal, "nominal"), ordinal, counts, weight, [], schema, max_missing)
+    frame, of_cases = arrays_to_frame(X, names), _case_costs.given(costs, rewards)
+    return _encode(
+        frame, y, task, as_list(nominal, "nominal"), ordinal, counts, weight, [], schema, max_missing, of_cases
+    )
 
 
 @typed
@@ -221,6 +246,7 @@ def _encode(
     drop: list[str],
     schema: Schema | None,
     max_missing: float | None,
+    costs: _case_costs.Given | None,
 ) -> Encoded:
     if max_missing is not None and not (_is_number(max_missing) and 0 <= max_missing <= 1):
         raise ParameterError(f"`max_missing` must be a share of rows from 0 to 1, or None, got {max_missing!r}")
@@ -242,6 +268,12 @@ def _encode(
     if target is None and schema is not None and schema.target in known and schema.target not in dropped:
         target = schema.target
     given = [_column_name(one) for one in (target, counts, weight)]
+    if costs is not None:
+        for name in costs.columns():
+            _check_column(known, name, f"`{costs.what}`")
+            if name in given:
+                raise DataError(f"`{costs.what}` names column {quoted(name)}, which has another role already")
+        given += costs.columns()
     if schema is None:
         features = [name for name in known if name not in dropped and name not in given]
     else:
@@ -299,12 +331,14 @@ def _encode(
         if task is None and source.marks is None:
             check_marks(target_series)
         encoded = encode_target(target_series, task)
+    classes = None if encoded is None or encoded.kind != "classes" else encoded.labels
     return Encoded(
         columns,
         n_rows,
         encoded,
         None if counts_series is None else encode_counts(counts_series),
         None if weight_series is None else encode_weight(weight_series),
+        None if costs is None else _case_costs.encode(costs, frame, n_rows, classes),
     )
 
 

@@ -18,7 +18,7 @@ from lattree._text import is_mark, numbers_beside_marks
 Task = Literal["classes", "numbers"]
 _INSTANT = "%Y-%m-%d %H:%M:%S%.f"
 """How an instant is written as a class label: with the fraction of a second only where there is one."""
-Labels = list[str] | list[int] | list[float] | list[bool]
+Labels = list[str] | list[int] | list[float] | list[bool] | list[str | int | float | bool]
 
 _MANY_CLASSES = 20
 """With more different whole numbers than this a target may not be one of classes."""
@@ -149,7 +149,7 @@ def decode_target(target: Target) -> pl.Series:
     return cast_or_keep(pl.Series(target.name, target.values), dtype_from_text(target.dtype))
 
 
-def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.uint32]) -> pl.Series:
+def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.uint32], n_extra: int = 0) -> pl.Series:
     """Return predicted labels in the caller's values and dtype.
 
     Parameters
@@ -162,12 +162,24 @@ def label_series(name: str, dtype: str, labels: Labels, codes: npt.NDArray[np.ui
         The class labels.
     codes : ndarray of uint32, shape (n_rows,)
         Positions in `labels`.
+    n_extra : int
+        How many labels at the end are no classes, but names: these where classes are text, else null.
     """
-    return label_values(dtype, labels).alias(name)[codes]  # without polars' query engine, as `gather` would
+    return label_values(dtype, labels, n_extra).alias(name)[codes]  # without polars' query engine, as `gather` would
 
 
-def label_values(dtype: str, labels: Labels) -> pl.Series:
-    """Return the class labels, each once, in the caller's values and dtype; see :func:`label_series`."""
+def label_values(dtype: str, labels: Labels, n_extra: int = 0) -> pl.Series:
+    """Return the labels, each once, in the caller's values and dtype; see :func:`label_series`."""
+    if n_extra:
+        classes: Any = labels[:-n_extra]
+        values = label_values(dtype, classes)
+        if isinstance(values.dtype, (pl.String, pl.Categorical, pl.Enum)):
+            values = values.cast(pl.String)
+            others = pl.Series(labels[-n_extra:], dtype=pl.String)
+        else:
+            others = pl.Series([None] * n_extra, dtype=values.dtype)
+        every: pl.Series = pl.concat([values, others])
+        return every
     values, known = _labels_to_series(labels), dtype_from_text(dtype)
     try:
         if isinstance(known, pl.Date):

@@ -84,11 +84,7 @@ impl<'a> LabelCosts<'a> {
     ) -> Result<Self> {
         let data = without_weightless_classes(data, class_weight)?;
         if *loss == Loss::BalancedErrors && *class_weight != ClassWeight::Equal {
-            return Err(Error::InvalidParameter {
-                name: "class_weight",
-                expected: "None where the objective is \"balanced_errors\", which weighs all classes alike".into(),
-                got: "class weights".into(),
-            });
+            return Err(Self::weighed_twice());
         }
         // A leaf whose label costs as much as an error never beats the class of greatest mass.
         let abstain = abstain.filter(|&price| price < 1.0 || !matches!(loss, Loss::Errors | Loss::BalancedErrors));
@@ -143,6 +139,15 @@ impl<'a> LabelCosts<'a> {
                 Self::with_matrix(data, class_weight, Matrix::new(&costs)?, extra, false, node_penalty)
             }
             (Loss::PerCase, abstain) => Self::per_case(data, class_weight, abstain, node_penalty),
+        }
+    }
+
+    /// What is said of class weights beside balanced errors.
+    pub(crate) fn weighed_twice() -> Error {
+        Error::InvalidParameter {
+            name: "class_weight",
+            expected: "None where the objective is \"balanced_errors\", which weighs all classes alike".into(),
+            got: "class weights".into(),
         }
     }
 
@@ -216,7 +221,11 @@ impl<'a> LabelCosts<'a> {
                     Some(abstain) => Labels::WithExtra { classes: Labels::Strings(extra).into(), extra: vec![abstain] },
                     None => Labels::Strings(extra),
                 };
-                let target = TargetSchema { name: "label".into(), task: Task::Classes(labels), dtype: "String".into() };
+                let mut name = String::from("label");
+                while data.schema().features.iter().any(|feature| feature.name == name) {
+                    name.push('_');
+                }
+                let target = TargetSchema { name, task: Task::Classes(labels), dtype: "String".into() };
                 Schema { features: data.schema().features.clone(), target: Some(target) }.checked()?.into()
             }
         };

@@ -8,13 +8,13 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PySlice, PyTuple};
 
 use super::argument::{Flag, Names, Real, Whole};
-use super::encoded::{decode, encode, encode_target, table_module};
+use super::encoded::{decode, encode, encode_costs, encode_target, table_module};
 use super::keywords::refuse;
-use super::schema::{PySchema, schema_json, schema_of_json};
+use super::schema::{PySchema, of_table, schema_json, schema_of_json};
 use super::tree::PyTree;
 use crate::data::{Dataset, Schema};
 
-/// A table: typed columns, a target, repetitions and weights.
+/// A table: typed columns, a target, repetitions, weights, and what labels cost in each row.
 ///
 /// Parameters
 /// ----------
@@ -41,6 +41,14 @@ use crate::data::{Dataset, Schema};
 /// max_missing : float or None, default=None
 ///     Leave out columns of which a larger share of rows than this, from 0 to 1, is missing. None: keep all. With
 ///     `like` the columns are those that it has.
+/// costs : sequence of str, frame, array-like of shape (n_rows, n_labels), mapping, or None, default=None
+///     What each label costs in each row: finite numbers of any sign, which searches with ``objective="costs"``
+///     minimise. Names of columns of the table, which are no features then; or a frame; or a mapping of label to column
+///     or values. Columns are named by label: there is one for each class, matched by text, and others are labels of
+///     their own, which only leaves have. An array has a column for each class, in their order; without a target labels
+///     are "0", "1", ... None: rows have no costs of their own. With `like` costs are not needed.
+/// rewards : as `costs`, default=None
+///     What each label is worth in each row: the same with the opposite sign. :class:`PolicyTreeSearch` maximises them.
 ///
 /// Notes
 /// -----
@@ -59,9 +67,9 @@ use crate::data::{Dataset, Schema};
 /// Raises
 /// ------
 /// DataError
-///     A name is unknown or occurs twice, a cell or label cannot be used: the text names column, row and value.
+///     A name is unknown or occurs twice, a cell, label or cost cannot be used: the text names column, row and value.
 /// ParameterError
-///     `task` is unknown, or kinds are given that contradict `like`.
+///     `task` is unknown, kinds are given that contradict `like`, or there are `costs` and `rewards`.
 /// TypeError
 ///     `table` is no table with column names.
 #[pyclass(frozen, module = "lattree", name = "Dataset")]
@@ -74,10 +82,10 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
         return Ok(Some(data.get().0.schema().clone()));
     }
     if let Ok(schema) = like.cast::<PySchema>() {
-        return Ok(Some(schema.get().0.clone()));
+        return Ok(Some(of_table(&schema.get().0)));
     }
     if let Ok(tree) = like.cast::<PyTree>() {
-        return Ok(Some(tree.get().0.schema().clone()));
+        return Ok(Some(of_table(tree.get().0.schema())));
     }
     Err(PyTypeError::new_err("`like` must be a Dataset, a Schema, a Tree or None"))
 }
@@ -85,9 +93,9 @@ fn schema_of(like: Option<&Bound<'_, PyAny>>) -> PyResult<Option<Arc<Schema>>> {
 #[pymethods]
 impl PyDataset {
     #[new]
-    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, **unknown))]
+    #[pyo3(signature = (table, target=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, drop=None, like=None, max_missing=None, costs=None, rewards=None, **unknown))]
     #[pyo3(
-        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None)"
+        text_signature = "(table, target=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, drop=(), like=None, max_missing=None, costs=None, rewards=None)"
     )]
     #[allow(clippy::too_many_arguments)] // they are Python's keyword arguments
     fn new(
@@ -102,12 +110,16 @@ impl PyDataset {
         drop: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
         max_missing: Option<&Bound<'_, PyAny>>,
+        costs: Option<&Bound<'_, PyAny>>,
+        rewards: Option<&Bound<'_, PyAny>>,
         unknown: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Self> {
         refuse(&py.get_type::<Self>(), unknown)?;
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
+        options.set_item("costs", costs)?;
+        options.set_item("rewards", rewards)?;
         options.set_item("drop", or_empty(py, drop))?;
         let encoded = table_module(py)?.getattr("encode")?.call((table, target), Some(&options))?;
         Ok(PyDataset(decode(&encoded, schema)?))
@@ -126,9 +138,9 @@ impl PyDataset {
     ///
     /// The other parameters, and errors, are those of :class:`Dataset`.
     #[staticmethod]
-    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None, max_missing=None))]
+    #[pyo3(signature = (X, y=None, feature_names=None, *, task=None, nominal=None, ordinal=None, counts=None, weight=None, like=None, max_missing=None, costs=None, rewards=None))]
     #[pyo3(
-        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None, max_missing=None)"
+        text_signature = "(X, y=None, feature_names=None, *, task=None, nominal=(), ordinal=(), counts=None, weight=None, like=None, max_missing=None, costs=None, rewards=None)"
     )]
     #[allow(clippy::too_many_arguments, non_snake_case)]
     fn from_arrays(
@@ -143,10 +155,14 @@ impl PyDataset {
         weight: Option<&Bound<'_, PyAny>>,
         like: Option<&Bound<'_, PyAny>>,
         max_missing: Option<&Bound<'_, PyAny>>,
+        costs: Option<&Bound<'_, PyAny>>,
+        rewards: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let schema = schema_of(like)?;
         let options = options(py, task, nominal, ordinal, counts, weight, &schema)?;
         options.set_item("max_missing", max_missing)?;
+        options.set_item("costs", costs)?;
+        options.set_item("rewards", rewards)?;
         let encoded = table_module(py)?.getattr("encode_arrays")?.call((X, y, feature_names), Some(&options))?;
         Ok(PyDataset(decode(&encoded, schema)?))
     }
@@ -162,6 +178,14 @@ impl PyDataset {
     fn target<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let target = encode_target(py, &self.0)?;
         target.map(|target| table_module(py)?.getattr("decode_target")?.call1((target,))).transpose()
+    }
+
+    /// What each label costs in each row: a polars DataFrame with a column per label, named by its text, or None. Rewards
+    /// are costs with the opposite sign.
+    #[getter]
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let costs = encode_costs(py, &self.0)?;
+        costs.map(|costs| table_module(py)?.getattr("decode_costs")?.call1((costs,))).transpose()
     }
 
     /// How many rows there are, repetitions not counted.
@@ -222,7 +246,7 @@ impl PyDataset {
         Ok(PyDataset(self.0.take(&rows)))
     }
 
-    /// The columns named, in that order, with target, counts and weights.
+    /// The columns named, in that order, with target, counts, weights and costs.
     ///
     /// Parameters
     /// ----------
@@ -285,7 +309,8 @@ impl PyDataset {
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 
-    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``.
+    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``. Costs of rows
+    /// are in `costs`.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let encoded = encode(py, &self.0)?;
         let part = |name: &str| encoded.getattr(name);

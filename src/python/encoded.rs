@@ -1,15 +1,16 @@
-//! Datasets from `lattree._table` and back: columns, target, counts and weights as arrays.
+//! Datasets from `lattree._table` and back: columns, target, counts, weights and costs as arrays.
 
 use std::sync::Arc;
 
-use numpy::{IntoPyArray, PyReadonlyArray1};
+use numpy::ndarray::Array2;
+use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::cells::EncodedCells;
 use super::schema::{kind_of, labels_to_list, number_name, target_schema};
-use crate::data::{Column, Dataset, Feature, Kind, Schema, Target};
+use crate::data::{CaseCosts, Column, Dataset, Feature, Kind, Schema, Target};
 use crate::names::quoted;
 
 /// The Python module that encodes and decodes tables.
@@ -55,6 +56,13 @@ struct Encoded<'py> {
     weight: Option<PyReadonlyArray1<'py, f64>>,
 }
 
+/// `_case_costs.CaseCosts`.
+#[derive(FromPyObject)]
+struct EncodedCosts<'py> {
+    labels: Vec<String>,
+    values: PyReadonlyArray2<'py, f64>,
+}
+
 impl EncodedColumn<'_> {
     /// The cells and, if `with_feature`, the feature.
     fn decode(self, with_feature: bool) -> PyResult<(Option<Feature>, Column)> {
@@ -82,6 +90,8 @@ fn copied<T: numpy::Element + Copy>(values: &Bound<'_, PyAny>) -> PyResult<Vec<T
 
 /// The dataset that `_table` encoded, copied. With a schema, the columns are already in its terms.
 pub(super) fn decode(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Dataset> {
+    // Pickles of version 0.1 have none.
+    let costs = encoded.getattr_opt("costs")?.map(|costs| costs.extract::<Option<EncodedCosts<'_>>>()).transpose()?;
     let encoded: Encoded<'_> = encoded.extract()?;
     let (features, columns) = match encoded.columns {
         EncodedColumns::Cells(cells) => cells.decode()?,
@@ -99,7 +109,9 @@ pub(super) fn decode(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) ->
                 "classes" => Target::Classes(copied(&target.values)?.into()),
                 _ => Target::Numbers(copied(&target.values)?.into()),
             };
-            (Some(target_schema(target.name, &target.kind, target.dtype, &target.labels)?), values)
+            // With a schema, labels come from there.
+            let made = || target_schema(target.name, &target.kind, target.dtype, &target.labels);
+            (schema.is_none().then(made).transpose()?, values)
         }
     };
     let schema = match schema {
@@ -108,7 +120,14 @@ pub(super) fn decode(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) ->
     };
     let counts = encoded.counts.map(|counts| counts.as_array().to_vec());
     let weights = encoded.weight.map(|weight| weight.as_array().to_vec());
-    Ok(Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?)
+    let data = Dataset::new(schema, columns, encoded.n_rows, target, counts, weights)?;
+    Ok(match costs.flatten() {
+        Some(EncodedCosts { labels, values }) => {
+            let values = values.as_array().iter().copied().collect();
+            data.with_costs(CaseCosts::new(labels, values, encoded.n_rows)?)?
+        }
+        None => data,
+    })
 }
 
 /// A dataset as a `_table.Encoded` again.
@@ -137,7 +156,17 @@ pub(super) fn encode<'py>(py: Python<'py>, data: &Dataset) -> PyResult<Bound<'py
     let target = encode_target(py, data)?;
     let counts = data.counts().map(|counts| counts.to_vec().into_pyarray(py));
     let weight = data.weights().map(|weight| weight.to_vec().into_pyarray(py));
-    module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight))
+    module.getattr("Encoded")?.call1((columns, data.n_rows(), target, counts, weight, encode_costs(py, data)?))
+}
+
+/// The costs of a dataset as a `_case_costs.CaseCosts` again, if there are any.
+pub(super) fn encode_costs<'py>(py: Python<'py>, data: &Dataset) -> PyResult<Option<Bound<'py, PyAny>>> {
+    let Some(costs) = data.costs() else { return Ok(None) };
+    let (n_rows, n_labels) = (data.n_rows(), costs.labels.len());
+    let values = (0..n_rows).flat_map(|row| costs.of(row)).copied().collect();
+    let values = Array2::from_shape_vec((n_rows, n_labels), values).expect("a cost for each row and label");
+    let costs = (costs.labels.to_vec(), values.into_pyarray(py));
+    Ok(Some(table_module(py)?.getattr("CaseCosts")?.call1(costs)?))
 }
 
 /// The target of a dataset as a `_table.Target` again, if there is one.

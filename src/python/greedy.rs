@@ -109,10 +109,11 @@ pub(super) fn _greedy_result_from_parts(
 /// class_weight : "balanced", mapping of label to float, or None, default=None
 ///     How much the cases of each class matter: a factor >= 0 for the mass of each class, 1 where none is given.
 ///     "balanced": all classes have the same mass. Leaves then show weighted masses. None: all cases matter the same.
-/// costs : array-like of shape (n_classes, n_classes) or None, default=None
+/// costs : array-like of shape (n_classes, n_classes), Costs, frame or None, default=None
 ///     ``costs[i][j]`` is what it costs to take a case of class i for one of class j, with classes in the order of
-///     ``schema.classes``; finite, >= 0, and 0 on the diagonal. Predictions are the classes of least expected cost, by
-///     the masses that `class_weight` gives. None: 1 for every error.
+///     ``schema.classes``; :class:`Costs`, and frames as it takes them, are read by the names of the classes. Finite,
+///     >= 0, and 0 on the diagonal. Predictions are the classes of least expected cost, by the masses that
+///     `class_weight` gives. None: 1 for every error.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
 ///     raise DataError.

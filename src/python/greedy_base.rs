@@ -1,11 +1,13 @@
 //! The base class of all searches that grow greedy trees: reads, keeps and shows their keywords.
 
 use numpy::{AllowTypeChange, PyArrayLike2};
+use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString};
 
 use super::argument::{Real, name_of};
+use super::costs::Costs;
 use super::keywords::{Keywords, NewArguments, new_arguments, repr};
 use super::run::Running;
 use super::schema::labels_to_list;
@@ -14,6 +16,7 @@ use crate::budget::Limits;
 use crate::data::Labels;
 use crate::error::Error;
 use crate::greedy::{ClassWeight, Criterion, Missing, NominalSplits, Params};
+use crate::names::quoted;
 
 const CRITERIA: [(&str, Criterion); 4] = [
     ("information_gain", Criterion::InformationGain),
@@ -58,6 +61,8 @@ pub struct PyGreedyBase {
     /// The parameters without the weights of named classes, whose order depends on the table.
     pub(super) params: Params,
     weights: Option<Py<PyDict>>,
+    /// The costs of named classes: a `lattree.Costs`.
+    costs: Option<Py<PyAny>>,
     /// The keywords that this search has besides the shared ones.
     own: &'static [&'static str],
     pub(super) running: Running,
@@ -103,15 +108,14 @@ impl PyGreedyBase {
     }
     #[getter]
     fn class_weight<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        Ok(match (&self.weights, &self.params.class_weight) {
-            (Some(weights), _) => Some(weights.bind(py).copy()?.into_any()),
-            (None, ClassWeight::Balanced) => Some(PyString::new(py, BALANCED).into_any()),
-            _ => None,
-        })
+        given_class_weight(py, &self.params.class_weight, self.weights.as_ref())
     }
     #[getter]
-    fn costs(&self) -> Option<Vec<Vec<f64>>> {
-        self.params.costs.clone()
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match &self.costs {
+            Some(costs) => Ok(costs.bind(py).clone()),
+            None => self.params.costs.clone().into_bound_py_any(py),
+        }
     }
     #[getter]
     fn unseen(&self) -> &'static str {
@@ -156,6 +160,8 @@ impl PyGreedyBase {
         let (class_weight, weights) =
             class_weight.as_ref().map_or(Ok((default.class_weight, None)), class_weight_of)?;
         let costs = keywords.get::<Option<Bound<'_, PyAny>>>("costs")?.flatten();
+        let named = costs.as_ref().map_or(Ok(None), Costs::of)?;
+        let costs = costs.filter(|_| named.is_none());
         let params = Params {
             criterion: keywords.choice("criterion", &CRITERIA, default.criterion)?,
             min_cases: keywords.whole("min_cases", default.min_cases, 1, "at least 1")?,
@@ -178,39 +184,66 @@ impl PyGreedyBase {
             threads: keywords.limit("threads", 1)?,
         };
         params.clone().checked()?;
-        Ok(PyGreedyBase { params, weights, own, running: Running::default() })
+        Ok(PyGreedyBase { params, weights, costs: named.map(Bound::unbind), own, running: Running::default() })
     }
 
     fn names(&self) -> Vec<&'static str> {
         self.own.iter().chain(&SHARED).copied().collect()
     }
 
-    /// The parameters, with the weights of named classes in the order of a table's labels. A target without classes is
-    /// for the search to refuse.
+    /// The parameters, with the weights and costs of named classes in the order of a table's labels. A target without
+    /// classes is for the search to refuse.
     pub(super) fn params_for(&self, py: Python<'_>, labels: Option<&Labels>) -> PyResult<Params> {
-        let (Some(weights), Some(_)) = (&self.weights, labels) else {
-            return Ok(self.params.clone());
-        };
-        let (weights, labels) = (weights.bind(py), labels_to_list(py, labels)?);
-        for label in weights.keys() {
-            if !labels.contains(&label)? {
-                let more = if labels.len() > SHOWN { " and more" } else { "" };
-                let expected = format!("weights of labels among {}{more}", labels.get_slice(0, SHOWN).repr()?);
-                let got = label.repr()?.extract()?;
-                return Err(Error::InvalidParameter { name: "class_weight", expected, got }.into());
-            }
+        let mut params = self.params.clone();
+        let Some(labels) = labels else { return Ok(params) };
+        if let Some(weights) = &self.weights {
+            params.class_weight = class_weight_for(weights.bind(py), labels)?;
         }
-        let each = labels.iter().map(|label| weights.get_item(label)?.map_or(Ok(1.0), |weight| weight.extract()));
-        let class_weight = ClassWeight::Each(each.collect::<PyResult<_>>()?);
-        Ok(Params { class_weight, ..self.params.clone() })
+        if let Some(costs) = &self.costs {
+            let (costs, extra) = Costs::matrix(costs.bind(py), "costs", labels)?;
+            if let Some(label) = extra.first() {
+                let (expected, got) = ("costs of labels that are classes".into(), quoted(label));
+                return Err(Error::InvalidParameter { name: "costs", expected, got }.into());
+            }
+            params.costs = Some(costs);
+        }
+        Ok(params)
     }
+}
+
+/// Weights by class, in the order of the classes.
+pub(super) fn class_weight_for(weights: &Bound<'_, PyDict>, labels: &Labels) -> PyResult<ClassWeight> {
+    let labels = labels_to_list(weights.py(), Some(labels))?;
+    for label in weights.keys() {
+        if !labels.contains(&label)? {
+            let more = if labels.len() > SHOWN { " and more" } else { "" };
+            let expected = format!("weights of labels among {}{more}", labels.get_slice(0, SHOWN).repr()?);
+            let got = label.repr()?.extract()?;
+            return Err(Error::InvalidParameter { name: "class_weight", expected, got }.into());
+        }
+    }
+    let each = labels.iter().map(|label| weights.get_item(label)?.map_or(Ok(1.0), |weight| weight.extract()));
+    Ok(ClassWeight::Each(each.collect::<PyResult<_>>()?))
+}
+
+/// What `class_weight` was given as.
+pub(super) fn given_class_weight<'py>(
+    py: Python<'py>,
+    class_weight: &ClassWeight,
+    named: Option<&Py<PyDict>>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
+    Ok(match (named, class_weight) {
+        (Some(weights), _) => Some(weights.bind(py).copy()?.into_any()),
+        (None, ClassWeight::Balanced) => Some(PyString::new(py, BALANCED).into_any()),
+        _ => None,
+    })
 }
 
 const BALANCED: &str = "balanced";
 
 /// Reads `class_weight`. The weights of named classes come as floats by label; they are checked here, since no
-/// table has given them an order yet.
-fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
+/// table is known yet.
+pub(super) fn class_weight_of(given: &Bound<'_, PyAny>) -> PyResult<(ClassWeight, Option<Py<PyDict>>)> {
     let expected = "\"balanced\", a dict of labels and their weights, or None";
     if let Ok(name) = given.cast::<PyString>() {
         let got = name.repr()?.extract()?;

@@ -95,7 +95,7 @@ impl<'py> Keywords<'py> {
 }
 
 /// Puts the name of an argument before what is wrong with its type.
-fn named(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
+pub(super) fn named(py: Python<'_>, name: &str, error: PyErr) -> PyErr {
     match error.is_instance_of::<PyTypeError>(py) {
         true => PyTypeError::new_err(format!("`{name}` {}", error.value(py))),
         false => error,

@@ -6,6 +6,7 @@
 mod argument;
 mod binarizer;
 mod cells;
+mod costs;
 mod data;
 mod distinct_trees;
 mod encoded;

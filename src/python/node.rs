@@ -8,7 +8,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use super::pickle::{from_json, reduced, to_json};
 use super::rule::{PyCondition, limit_value, masses, prediction};
-use super::schema::labels_to_list;
+use super::schema::{labels_to_list, n_extra};
 use super::tree::PyTree;
 use crate::data::Task;
 use crate::error::Error;
@@ -106,7 +106,7 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 ///     What is asked here; None for a leaf.
 /// prediction : label or float
 ///     What the tree predicts here; of a node with children, what it would predict if it were a leaf: the class of
-///     greatest mass or, with costs of errors, of least expected cost, ties to the first, or the mean.
+///     greatest mass or, with costs, the label of least cost, ties to the first, or the mean.
 /// n_rows : int or None
 ///     How many training rows came here, whole or in part, whatever they weigh and however often they count; those of
 ///     weight or count 0 are left out. None for trees of files that do not tell.
@@ -118,6 +118,9 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 ///     The part of the mass of the root, from 0 to 1.
 /// errors : float
 ///     Training mass of other classes than the one predicted; 0 where a number is predicted.
+/// costs : dict of label to float, or None
+///     What each label would have cost in the training cases that came here, times their counts, weights and class weights;
+///     None unless the search minimised costs that cases have of their own.
 #[pyclass(frozen, eq, module = "lattree", name = "Node")]
 pub struct PyNode {
     tree: Py<PyTree>,
@@ -214,6 +217,15 @@ impl PyNode {
     #[getter]
     fn errors(&self) -> f64 {
         self.summary().leaf.errors()
+    }
+    #[getter]
+    fn costs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let Some(costs) = self.inner().label_costs(self.index as usize) else { return Ok(None) };
+        let of_label = PyDict::new(py);
+        for (label, cost) in labels_to_list(py, self.inner().schema().labels())?.iter().zip(costs) {
+            of_label.set_item(label, cost)?;
+        }
+        Ok(Some(of_label))
     }
     fn __repr__(&self) -> String {
         format!("<Node {}: {}>", self.index, self.inner().words_at(self.index))
@@ -315,8 +327,8 @@ fn predictions<'py>(py: Python<'py>, tree: &Tree) -> PyResult<Bound<'py, PyAny>>
                 Leaf::Number { .. } => 0,
             };
             let codes = leaves.map(label).collect::<Vec<u32>>().into_pyarray(py);
-            let labels = labels_to_list(py, Some(labels))?;
-            module.getattr("label_series")?.call1(("prediction", &target.dtype, labels, codes))
+            let (list, n_extra) = (labels_to_list(py, Some(labels))?, n_extra(labels));
+            module.getattr("label_series")?.call1(("prediction", &target.dtype, list, codes, n_extra))
         }
         Task::Numbers => {
             let mean = |leaf: &Leaf| match leaf {

@@ -13,9 +13,13 @@ use crate::optimal::{OfferedTests, Outcome, Progress};
 use crate::tree::packed::unpack;
 use crate::tree::{Tree, test_words};
 
-/// The share of the objective that is not proved: 0 for an optimal tree, 1 with nothing proved.
+/// The share of the objective that is not proved: 0 for an optimal tree. Of the greater in size of objective and bound,
+/// since costs may be negative; where none is, that is the objective.
 pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
-    if objective > lower_bound { (objective - lower_bound) / objective } else { 0.0 }
+    match objective > lower_bound {
+        true => (objective - lower_bound) / objective.abs().max(lower_bound.abs()),
+        false => 0.0,
+    }
 }
 
 /// A running search, as a progress callback sees it. Pickles.
@@ -29,7 +33,7 @@ pub(super) fn gap_of(objective: f64, lower_bound: f64) -> f64 {
 /// lower_bound : float
 ///     No tree has a smaller objective.
 /// gap : float or None
-///     ``(objective - lower_bound) / objective``; 0 if proved.
+///     ``(objective - lower_bound) / objective``, of negative costs over the size of the bound; 0 if proved.
 /// nodes : int
 ///     Search nodes visited; of a greedy search, which has no objective and no bound, nodes of the tree.
 #[pyclass(frozen, eq, module = "lattree", name = "Progress")]
@@ -81,11 +85,12 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 /// tree : Tree
 ///     The best tree. If `status` is "optimal" it is the canonical one: the same for every number of threads.
 /// objective : float
-///     Its cost: the mass of training cases it gets wrong, and `node_penalty` per internal node.
+///     Its cost: what the labels of its leaves cost, such as the mass of training cases it gets wrong, and `node_penalty`
+///     per internal node.
 /// lower_bound : float
 ///     No tree over the tests offered, within the limits, costs less.
 /// gap : float
-///     ``(objective - lower_bound) / objective``; 0 if proved.
+///     ``(objective - lower_bound) / objective``, where costs are negative over the greater in size of both; 0 if proved.
 /// status : str
 ///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
 ///     strike after the proof and before the canonical tree is found: then the gap is 0.
@@ -96,8 +101,8 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 ///     Whether every ordered column had a test between all its neighbouring values. True for the continuous engine;
 ///     False where thresholds were thinned out: optimal then means over those in `tests`.
 /// resolution : float
-///     All masses are multiples of this: a power of two, or one over a power of ten, or a part of the least weight; 1 for
-///     unweighted cases without a penalty.
+///     All masses and costs are multiples of this: a power of two, or one over a power of ten, or a part of the least
+///     weight; 1 for errors of unweighted cases without a penalty.
 /// seconds : float
 ///     Wall clock.
 /// trace : list of (seconds, objective, lower_bound)

@@ -117,7 +117,8 @@ impl PyFeature {
 /// target_dtype : str or None
 ///     The polars dtype the target came with, as text.
 /// classes : list
-///     The class labels in ascending order, as they came; empty without classes.
+///     The class labels in ascending order, as they came; empty without classes. Of a tree whose leaves may have labels
+///     that are no classes, such as "abstain", these follow as text.
 #[pyclass(frozen, module = "lattree", name = "Schema", eq)]
 #[derive(PartialEq)]
 pub struct PySchema(pub(super) Arc<Schema>);
@@ -170,6 +171,31 @@ pub(super) fn labels_to_list<'py>(py: Python<'py>, labels: Option<&Labels>) -> P
         Some(Labels::Integers(v)) => PyList::new(py, v),
         Some(Labels::Floats(v)) => PyList::new(py, v),
         Some(Labels::Booleans(v)) => PyList::new(py, v),
+        Some(Labels::WithExtra { classes, extra }) => {
+            let labels = labels_to_list(py, Some(classes))?;
+            extra.iter().try_for_each(|label| labels.append(label))?;
+            Ok(labels)
+        }
+    }
+}
+
+/// How many labels at the end of the list are no classes, but names such as "abstain".
+pub(super) fn n_extra(labels: &Labels) -> usize {
+    match labels {
+        Labels::WithExtra { extra, .. } => extra.len(),
+        _ => 0,
+    }
+}
+
+/// The schema of a table with these classes: one without the labels that only leaves have.
+pub(super) fn of_table(schema: &Arc<Schema>) -> Arc<Schema> {
+    match &schema.target {
+        Some(TargetSchema { task: Task::Classes(Labels::WithExtra { classes, .. }), name, dtype }) => {
+            let task = Task::Classes((**classes).clone());
+            let target = Some(TargetSchema { name: name.clone(), task, dtype: dtype.clone() });
+            Arc::new(Schema { features: schema.features.clone(), target })
+        }
+        _ => schema.clone(),
     }
 }
 

@@ -1,31 +1,42 @@
 //! `OptimalTreeSearch`.
 
+use std::borrow::Cow;
+
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyString, PyTuple};
 
-use super::argument::{Names, Real, name_of};
+use super::argument::{Names, Real, choice, name_of, wrong_type};
 use super::binarizer::PyBinarizer;
+use super::costs::Costs;
 use super::data::PyDataset;
-use super::keywords::{Keywords, NewArguments, new_arguments, repr};
+use super::error::any_of;
+use super::greedy_base::{class_weight_for, class_weight_of, given_class_weight};
+use super::keywords::{Keywords, NewArguments, named, new_arguments, repr};
 use super::progress::Reporter;
 use super::result::{PyOptimalResult, PyProgress};
 use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
-use crate::data::{Binarizer, Thresholds};
+use crate::data::{Binarizer, Labels, Thresholds};
 use crate::error::Error;
-use crate::objective::Objective;
+use crate::greedy::ClassWeight;
+use crate::objective::{LabelCosts, Loss};
 use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
 
 const ENGINES: [(&str, Engine); 3] =
     [("auto", Engine::Auto), ("tests", Engine::Tests), ("continuous", Engine::Continuous)];
-const KEYWORDS: [&str; 15] = [
+/// Objectives that have a name of their own.
+const OBJECTIVES: [(&str, &Loss); 3] =
+    [("errors", &Loss::Errors), ("balanced_errors", &Loss::BalancedErrors), ("costs", &Loss::PerCase)];
+const KEYWORDS: [&str; 17] = [
     "max_depth",
     "max_nodes",
     "min_leaf",
     "min_leaf_mass",
     "objective",
+    "class_weight",
+    "abstain",
     "node_penalty",
     "rank",
     "binarizer",
@@ -52,8 +63,19 @@ const KEYWORDS: [&str; 15] = [
 /// min_leaf_mass : float, default=0
 ///     The least mass in each branch of a split: weights count, not cases; finite, >= 0. 0: no limit; else `min_leaf` has
 ///     to be 1.
-/// objective : {"errors"}, default="errors"
-///     What is minimised: the mass of misclassified cases.
+/// objective : {"errors", "balanced_errors", "costs"} or Costs, default="errors"
+///     What is minimised. "errors": the mass of misclassified cases. "balanced_errors": the mean over the classes of the
+///     share of their mass that is misclassified, which is one less the balanced accuracy. :class:`Costs`: what it costs to
+///     give cases of each class each label, times their mass. "costs": what each label costs in each case, as the dataset
+///     says (``Dataset(..., costs=...)``), times its mass; such a dataset needs no target.
+/// class_weight : "balanced", mapping of label to float, or None, default=None
+///     How much the cases of each class matter: a factor >= 0 for the mass of each class, 1 where none is given.
+///     "balanced": all classes have the same mass. Leaves then show weighted masses. None: all cases matter the same. Not
+///     for "balanced_errors", which has weights of its own.
+/// abstain : float or None, default=None
+///     What a leaf costs, per unit of mass, whose label is "abstain": a label of its own, for cases of which the tree does
+///     not decide; finite. :meth:`Tree.predict` says what is predicted then. Beside errors a price of 1 or more is never
+///     paid. None: there is no such label.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
 /// rank : str, sequence of str, or None, default=("objective", "nodes")
@@ -109,7 +131,10 @@ const KEYWORDS: [&str; 15] = [
 /// Demirovic et al., *MurTree: optimal decision trees via dynamic programming and search*, JMLR 2022.
 #[pyclass(frozen, module = "lattree", name = "OptimalTreeSearch")]
 pub struct PyOptimalTreeSearch {
+    /// Without costs and weights of named classes: their order is that of a table.
     params: Checked,
+    costs: Option<Py<PyAny>>,
+    weights: Option<Py<PyDict>>,
     rank: Vec<String>,
     running: Running,
 }
@@ -119,7 +144,7 @@ impl PyOptimalTreeSearch {
     #[new]
     #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', class_weight=None, abstain=None, node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
     )]
     fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
         let keywords = Keywords::new::<Self>(positional, keywords)?;
@@ -136,13 +161,23 @@ impl PyOptimalTreeSearch {
                 );
             }
         };
+        let objective = keywords.get::<Bound<'_, PyAny>>("objective")?;
+        let (objective, costs) = objective.as_ref().map_or(Ok((default.objective, None)), objective_of)?;
+        let class_weight = keywords.get::<Option<Bound<'_, PyAny>>>("class_weight")?.flatten();
+        if objective == Loss::BalancedErrors && class_weight.is_some() {
+            return Err(LabelCosts::weighed_twice().into());
+        }
+        let (class_weight, weights) =
+            class_weight.as_ref().map_or(Ok((default.class_weight, None)), class_weight_of)?;
         let binarizer = keywords.get::<Option<Bound<'_, PyAny>>>("binarizer")?.flatten();
         let params = Params {
             max_depth: keywords.whole("max_depth", default.max_depth, 0, "from 0 to 20")?,
             max_nodes: keywords.limit("max_nodes", 0)?,
             min_leaf: keywords.whole("min_leaf", default.min_leaf, 1, "at least 1")?,
             min_leaf_mass: keywords.real("min_leaf_mass", default.min_leaf_mass)?,
-            objective: keywords.choice("objective", &[("errors", Objective::Errors)], default.objective)?,
+            objective,
+            class_weight,
+            abstain: keywords.get::<Option<Real>>("abstain")?.flatten().map(|Real(price)| price),
             node_penalty: keywords.real("node_penalty", default.node_penalty)?,
             rank: best,
             binarizer: binarizer.as_ref().map_or(Ok(default.binarizer), binarizer_of)?,
@@ -158,7 +193,7 @@ impl PyOptimalTreeSearch {
             ..Params::default()
         };
         keywords.end()?;
-        Ok(PyOptimalTreeSearch { params: params.checked()?, rank, running: Running::default() })
+        Ok(PyOptimalTreeSearch { params: params.checked()?, costs, weights, rank, running: Running::default() })
     }
 
     #[getter]
@@ -178,10 +213,19 @@ impl PyOptimalTreeSearch {
         self.get().min_leaf_mass
     }
     #[getter]
-    fn objective(&self) -> &'static str {
-        match self.get().objective {
-            Objective::Errors => "errors",
+    fn objective<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        match &self.costs {
+            Some(costs) => costs.bind(py).clone(),
+            None => PyString::new(py, name_of(&OBJECTIVES, &&self.get().objective)).into_any(),
         }
+    }
+    #[getter]
+    fn class_weight<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        given_class_weight(py, &self.get().class_weight, self.weights.as_ref())
+    }
+    #[getter]
+    fn abstain(&self) -> Option<f64> {
+        self.get().abstain
     }
     #[getter]
     fn node_penalty(&self) -> f64 {
@@ -231,7 +275,7 @@ impl PyOptimalTreeSearch {
     /// Parameters
     /// ----------
     /// data : Dataset
-    ///     With a target of classes.
+    ///     With a target of classes or, under ``objective="costs"``, without a target too.
     /// progress : bool, callable or None, default=None
     ///     True: show objective, bound and gap in a line on stderr, by tqdm or rich (extra ``progress``). A callable is
     ///     called with a :class:`Progress` about ten times a second, on the calling thread; what it raises stops the search
@@ -247,8 +291,11 @@ impl PyOptimalTreeSearch {
     /// Raises
     /// ------
     /// DataError
-    ///     The target has no classes, no row is present, a level is unseen by the schema, or a nominal column has too
-    ///     many levels for subset tests.
+    ///     The target has no classes, no row is present, a level is unseen by the schema, a nominal column has too many
+    ///     levels for subset tests, or costs of rows are not those of the classes.
+    /// ParameterError
+    ///     `class_weight` or the costs of `objective` name a class that is none, costs of a class are missing, or the
+    ///     dataset has no costs that ``objective="costs"`` could minimise.
     /// ImportError
     ///     `progress` is True, and there is neither tqdm nor rich.
     ///
@@ -265,7 +312,8 @@ impl PyOptimalTreeSearch {
         on_interrupt: &str,
     ) -> PyResult<Bound<'py, PyOptimalResult>> {
         let on_interrupt = OnInterrupt::named(on_interrupt)?;
-        let (data, params, board) = (PyDataset::to_search(data, "data")?, &self.params, Board::new());
+        let (data, board) = (PyDataset::to_search(data, "data")?, Board::new());
+        let params = &*self.params_for(py, data.schema().labels())?;
         let reporter = Reporter::of(py, progress)?;
         let call = reporter.callback(py);
         let call = call
@@ -299,6 +347,21 @@ impl PyOptimalTreeSearch {
     }
 }
 
+/// What `objective` says. Costs come as `lattree.Costs`, beside an objective that stands for them until there is a table.
+fn objective_of(given: &Bound<'_, PyAny>) -> PyResult<(Loss, Option<Py<PyAny>>)> {
+    if let Ok(name) = given.cast::<PyString>() {
+        return Ok((choice("objective", &OBJECTIVES, &name.to_string_lossy())?.clone(), None));
+    }
+    match Costs::of(given)? {
+        Some(costs) => Ok((Loss::Errors, Some(costs.unbind()))),
+        None => {
+            let names = OBJECTIVES.map(|(name, _)| name);
+            let expected = format!("{}, or a lattree.Costs", any_of(&names));
+            Err(named(given.py(), "objective", wrong_type(&expected, given.as_borrowed())))
+        }
+    }
+}
+
 fn binarizer_of(given: &Bound<'_, PyAny>) -> PyResult<Binarizer> {
     let got = || given.get_type().name();
     match given.cast::<PyBinarizer>() {
@@ -313,5 +376,23 @@ fn binarizer_of(given: &Bound<'_, PyAny>) -> PyResult<Binarizer> {
 impl PyOptimalTreeSearch {
     fn get(&self) -> &Params {
         self.params.params()
+    }
+
+    /// The parameters, with what is named by class in the order of a table's labels. A target without classes is for the
+    /// search to refuse.
+    fn params_for(&self, py: Python<'_>, labels: Option<&Labels>) -> PyResult<Cow<'_, Checked>> {
+        if self.costs.is_none() && self.weights.is_none() {
+            return Ok(Cow::Borrowed(&self.params));
+        }
+        let mut params = self.get().clone();
+        if let Some(weights) = &self.weights {
+            let none = ClassWeight::Each(vec![]);
+            params.class_weight = labels.map_or(Ok(none), |labels| class_weight_for(weights.bind(py), labels))?;
+        }
+        if let (Some(costs), Some(labels)) = (&self.costs, labels) {
+            let (costs, extra) = Costs::matrix(costs.bind(py), "objective", labels)?;
+            params.objective = Loss::Matrix { costs, extra };
+        }
+        Ok(Cow::Owned(params.checked()?))
     }
 }

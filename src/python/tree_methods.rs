@@ -11,7 +11,7 @@ use super::argument::{Whole, choice};
 use super::node::{self, PyNode};
 use super::predict_on::PredictOn;
 use super::rule::PyRule;
-use super::schema::{PySchema, labels_to_list};
+use super::schema::{PySchema, labels_to_list, n_extra};
 use super::tree::{PyTree, unseen_name};
 use crate::data::{Labels, Task};
 use crate::error::Error;
@@ -82,7 +82,10 @@ impl PyTree {
     ///     In the values of the training target, and in the kind of `data`, so that it can be compared with a column of
     ///     it: of a pandas frame a Series with its index, of a pyarrow table an Array, of an array or a list of rows an
     ///     array; of polars frames, dicts, datasets and all else a polars Series. The dtype is that of the training
-    ///     target; categories are plain values in pandas, which compares categories only with the same ones.
+    ///     target; categories are plain values in pandas, which compares categories only with the same ones. A label
+    ///     that is no class, such as "abstain", is its name where classes are text, and else null, which in numpy and
+    ///     pandas makes whole numbers floats and is NaN, or None beside booleans and dates; :attr:`Node.prediction` of
+    ///     the leaf has its name.
     ///
     /// Raises
     /// ------
@@ -95,8 +98,8 @@ impl PyTree {
         match &target.task {
             Task::Classes(labels) => {
                 let codes = table.predict(py, |data, rows| tree.predict_codes(data, rows))?;
-                let labels = labels_to_list(py, Some(labels))?;
-                answer(py, "labels", (data, &target.name, &target.dtype, labels, codes.into_pyarray(py)))
+                let (list, n_extra) = (labels_to_list(py, Some(labels))?, n_extra(labels));
+                answer(py, "labels", (data, &target.name, &target.dtype, list, codes.into_pyarray(py), n_extra))
             }
             Task::Numbers => {
                 let numbers = table.predict(py, |data, rows| tree.predict_numbers(data, rows))?;
@@ -116,7 +119,8 @@ impl PyTree {
     /// -------
     /// pandas.DataFrame, polars.DataFrame, pyarrow.Table or numpy.ndarray of float64, shape (n_rows, n_classes)
     ///     Training shares in each row's leaf, in the kind of `data` (see :meth:`predict`). Columns are in the order of
-    ///     ``schema.classes`` and named by them, in pandas by the labels themselves.
+    ///     ``schema.classes`` and named by them, in pandas by the labels themselves; those of labels that are no classes
+    ///     are 0, for no case has them.
     ///
     /// Raises
     /// ------

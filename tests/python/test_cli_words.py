@@ -13,7 +13,7 @@ from lattree import datasets, experiments
 from lattree.cli import app
 from lattree.cli._command import as_typed
 
-COMMANDS = ["optimal", "greedy", "evaluate", "distinct", "select", "describe", "datasets", "demo"]
+COMMANDS = ["optimal", "policy", "greedy", "evaluate", "distinct", "select", "describe", "datasets", "demo"]
 
 
 def run(*arguments, code=0, **options):
@@ -46,7 +46,7 @@ def test_fault_u_help_breaks_no_word(command, columns):
     for choice in ("information_gain|gain_ratio|gini|error", "multiway|one_vs_rest|subsets", "elimination|best|accept"):
         if command in ("greedy", "distinct", "select") and (choice[:11] != "elimination" or command == "select"):
             assert any(choice in word for word in words), choice
-    if command in ("optimal", "greedy", "select", "distinct"):
+    if command in ("optimal", "policy", "greedy", "select", "distinct"):
         assert [line for line in lines if line.endswith(":") and not line.startswith(" ")] == [
             "Arguments:",
             "Table:",

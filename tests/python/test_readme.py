@@ -9,8 +9,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 README = Path(__file__).parents[2] / "README.md"
-NODES = README.parent / "docs" / "nodes.md"
+PAGES = [README.parent / "docs" / name for name in ("nodes.md", "costs.md")]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -68,16 +70,20 @@ def test_examples(tmp_path, monkeypatch):
     assert run["console"] >= 3
 
 
-def test_examples_of_nodes():
-    namespace = {"__name__": "nodes"}
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples_of_pages(page):
+    namespace = {"__name__": "page"}
     run = 0
-    for line, language, code, expected in blocks(NODES):
+    for line, language, code, expected in blocks(page):
         if language == "python":
             printed = io.StringIO()
             with contextlib.redirect_stdout(printed):
-                exec(compile("\n" * line + code, NODES, "exec"), namespace)
-            assert printed.getvalue().rstrip() == (expected or "").rstrip(), f"docs/nodes.md, line {line}"
+                exec(compile("\n" * line + code, page, "exec"), namespace)
+            assert printed.getvalue().rstrip() == (expected or "").rstrip(), f"{page}, line {line}"
             run += 1
+        elif language == "console":
+            commands = [text[2:] for text in code.splitlines() if text.startswith("$ ")]
+            assert shell_output(commands).rstrip() == code.rstrip(), f"{page}, line {line}"
     assert run >= 5
 
 

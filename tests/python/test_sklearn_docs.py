@@ -29,7 +29,7 @@ def test_the_page():
     assert len(pairs) >= 5
 
 
-@pytest.mark.parametrize("module", ["", "._binarizer", "._classifiers", "._selectors"])
+@pytest.mark.parametrize("module", ["", "._binarizer", "._classifiers", "._policy", "._selectors"])
 def test_docstrings(module):
     failed, tried = doctest.testmod(importlib.import_module(f"lattree.sklearn{module}"))
     assert tried

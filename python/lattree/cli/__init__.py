@@ -13,7 +13,7 @@ from lattree.cli._about import demo, describe, list_datasets
 from lattree.cli._command import command
 from lattree.cli._evaluate import evaluate
 from lattree.cli._subsets import distinct, select
-from lattree.cli._trees import greedy, optimal
+from lattree.cli._trees import greedy, optimal, policy
 
 # Without markup, help is plain text that breaks between words only, at any width.
 app = typer.Typer(name="lattree", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None)
@@ -35,7 +35,7 @@ def common(version: Version = False) -> None:
     """Decision trees, provably optimal or greedy, in the words of your own columns."""
 
 
-for _function in (optimal, greedy, evaluate, distinct, select, describe):
+for _function in (optimal, policy, greedy, evaluate, distinct, select, describe):
     command(app)(_function)
 command(app, "datasets")(list_datasets)
 command(app)(demo)

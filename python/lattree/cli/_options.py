@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import lattree
-from lattree._choices import Criterion, Missing, MissingInSubsets, NominalSplits
+from lattree._choices import Criterion, Engine, Missing, MissingInSubsets, NominalSplits, Thresholds
 
 INPUT, TREE, LIMITS, OUTPUT = "Table", "Tree", "Limits", "Output"
 """The parts that the options of a command are listed in, in this order."""
@@ -24,6 +24,19 @@ MinLeafMass = Annotated[float, option(metavar="X", help="Least weight of the row
 _MISSING = "Rows without a value: down every branch in part (fractional), {}or with the mean, that of their class, or a"
 Gaps = Annotated[Missing, option("--missing", help=_MISSING.format("left out (drop), ") + " level of its own.")]
 SubsetGaps = Annotated[MissingInSubsets, option("--missing", help=_MISSING.format("") + " level of its own.")]
+MaxNodes = Annotated[int | None, option(metavar="N", help="Most splits in the tree.")]
+Depth = Annotated[int, option(metavar="N", help="Most splits on a path from the root to a leaf.")]
+Cuts = Annotated[
+    Thresholds,
+    option(
+        help="Where columns of numbers are cut: at all values (all and exact are the same), at quantiles, where the "
+        "description is shortest (mdlp); auto: at all values unless that is hopeless."
+    ),
+]
+MaxCuts = Annotated[int | None, option(metavar="N", help="Most cuts of one column.")]
+Search = Annotated[
+    Engine, option(help="How to search: by yes/no tests, or on columns of numbers as they are. Same trees.")
+]
 Required = Annotated[list[str] | None, option("--require", metavar="COL", help="Keep COL in any case. Repeatable.")]
 Test = Annotated[
     str | None,
@@ -76,3 +89,8 @@ class Limits:
                 raise lattree.ParameterError(f"`memory_limit` must be a number of megabytes from 0 on, got {memory:g}")
             memory = int(memory * 1_000_000)
         return {"time_limit": self.time_limit, "memory_limit": memory, "threads": self.threads}
+
+
+def columns(given: list[str] | None) -> list[str] | None:
+    """Return names of columns, of which an option has several with commas between them."""
+    return None if given is None else [name for text in given for name in text.split(",")]

@@ -11,10 +11,12 @@ from rich.console import Console
 import lattree
 from lattree import experiments
 from lattree._core import _shown
-from lattree._progress import number, words
+from lattree._progress import Report, number, words
 from lattree.cli._options import OUTPUT, option
 
-Result = lattree.OptimalResult | lattree.GreedyResult | lattree.DistinctCounts | lattree.SubsetResult
+Result = (
+    lattree.OptimalResult | lattree.PolicyResult | lattree.GreedyResult | lattree.DistinctCounts | lattree.SubsetResult
+)
 
 
 @dataclass
@@ -69,7 +71,7 @@ def line() -> Iterator[Callable[[str], None] | None]:
 
 
 @contextlib.contextmanager
-def progress() -> Iterator[Callable[[lattree.Progress | lattree.SubsetProgress], None] | None]:
+def progress() -> Iterator[Callable[[Report], None] | None]:
     """A callback for a search that shows how far it is, or None where stderr is no terminal."""
     with line() as show:
         yield None if show is None else lambda report: show(words(report))

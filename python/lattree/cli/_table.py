@@ -80,20 +80,21 @@ class Table:
         str | None, option(part=INPUT, metavar="NAME", help="The encoding of a text file, such as cp1252.")
     ] = None
 
-    def load(self) -> lattree.Dataset:
-        """Read it."""
+    def load(self, **of_cases: Any) -> lattree.Dataset:
+        """Read it, with costs or rewards of cases, if any are named."""
         return self._read(
             self.source,
             nominal=self.nominal or (),
             ordinal=_ordinal(self.ordinal or []),
             drop=self.drop or (),
             max_missing=self.max_missing,
+            **of_cases,
         )
 
-    def load_to_learn(self) -> lattree.Dataset:
-        """Read it; it must have a target."""
-        data = self.load()
-        if data.schema.target is None:
+    def load_to_learn(self, **of_cases: Any) -> lattree.Dataset:
+        """Read it; it must have a target, or costs of cases."""
+        data = self.load(**of_cases)
+        if data.schema.target is None and data.costs is None:
             raise ValueError(f"--target is needed for a file; its columns are {list_names(data.schema.feature_names)}")
         return data
 

@@ -19,6 +19,7 @@ except ImportError as error:
 
 from lattree.sklearn._binarizer import Binarizer
 from lattree.sklearn._classifiers import GreedyTreeClassifier, OptimalTreeClassifier
+from lattree.sklearn._policy import PolicyTreeEstimator
 from lattree.sklearn._selectors import BackwardEliminationSelector, BestSubsetSelector
 
 __all__ = [
@@ -27,4 +28,5 @@ __all__ = [
     "Binarizer",
     "GreedyTreeClassifier",
     "OptimalTreeClassifier",
+    "PolicyTreeEstimator",
 ]

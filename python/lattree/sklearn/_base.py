@@ -1,7 +1,7 @@
 """What estimators have in common: tables and labels in, threads, and what a fitted tree says of itself."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -20,6 +20,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
+from lattree._costs import Costs
+from lattree._policy_result import PolicyResult
 from lattree._series import is_pandas
 
 AT_LEAST_ONE = Interval(Integral, 1, None, closed="left")
@@ -42,7 +44,7 @@ GROWTH: dict[str, list[Any]] = {
     "min_gain": [NOT_NEGATIVE],
     "nominal_splits": [StrOptions({"multiway", "one_vs_rest", "subsets"})],
     "class_weight": [dict, StrOptions({"balanced"}), None],
-    "costs": ["array-like", None],
+    "costs": ["array-like", Costs, dict, None],
 }
 """Constraints of the parameters that all searches which grow greedy trees have."""
 
@@ -117,7 +119,7 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
 class SearchEstimator(TableEstimator):
     """What a search gives a result for, with one tree in it."""
 
-    result_: OptimalResult | GreedyResult | SubsetResult
+    result_: OptimalResult | GreedyResult | SubsetResult | PolicyResult
 
     @property
     def _schema(self) -> Schema:
@@ -146,20 +148,30 @@ class SearchEstimator(TableEstimator):
         if result.status in finished:
             return
         said = f"the search ended with {result.status}"
-        if not isinstance(result, GreedyResult):
+        if isinstance(result, PolicyResult):
+            said += f" at a reward of {result.reward:g}, a gap of {result.gap:.1%}"
+            said += f" to the upper bound of {result.upper_bound:g}"
+        elif not isinstance(result, GreedyResult):
             said += f" at an objective of {result.objective:g}, a gap of {result.gap:.1%}"
             said += f" to the lower bound of {result.lower_bound:g}"
-            if result.gap == 0:
-                said += "; it is the least, but not proved is that no smaller tree has it"
+        if not isinstance(result, GreedyResult) and result.gap == 0:
+            said += "; it is the best, but not proved is that no smaller tree has it"
         warnings.warn(said, ConvergenceWarning, stacklevel=4)
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what is pickled: all but the list of the tests offered, which grows with the rows."""
         state: dict[str, Any] = dict(super().__getstate__())
-        if isinstance(state.get("result_"), OptimalResult):
-            _, (tree, status, numbers, _, trace, stats) = state["result_"].__reduce__()
-            state["result_"] = _result_from_parts(tree, status, numbers, b"", trace, stats)
+        result = state.get("result_")
+        if isinstance(result, OptimalResult):
+            state["result_"] = _without_tests(result)
+        elif isinstance(result, PolicyResult):
+            state["result_"] = PolicyResult(_without_tests(result.costs))
         return state
+
+
+def _without_tests(result: Any) -> OptimalResult:
+    _, (tree, status, numbers, _, trace, stats) = result.__reduce__()
+    return _result_from_parts(tree, status, numbers, b"", trace, stats)
 
 
 class BoundsMixin:
@@ -248,6 +260,17 @@ class TreeEstimator(SearchEstimator):
         shape = (len(starts) - 1, self.tree_.n_nodes + self.tree_.n_leaves)
         return csr_matrix((np.ones(len(nodes), dtype=np.int64), nodes, starts), shape=shape)
 
+    def _leaf_labels(self, X: Any, labels: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """The label of the leaf that each row ends in, of labels in the order of the tree's: also one that is no class.
+
+        Not for trees in which a row may end in several leaves.
+        """
+        tree = self.tree_
+        place = {label: place for place, label in enumerate(tree.schema.classes)}
+        codes = np.array([place[node.prediction] for node in tree.nodes()])
+        found: npt.NDArray[Any] = labels[codes[np.asarray(tree.apply(self._rows(X)))]]
+        return found
+
     def get_depth(self) -> int:
         """Return the number of tests on the longest way to a leaf."""
         return self.tree_.depth
@@ -255,6 +278,30 @@ class TreeEstimator(SearchEstimator):
     def get_n_leaves(self) -> int:
         """Return the number of leaves."""
         return self.tree_.n_leaves
+
+
+ABSTAIN_LABEL: list[Any] = [str, Real, None]
+"""Constraints of the value that is predicted where a tree abstains."""
+
+
+def abstain_value(given: Any, known: Sequence[Any]) -> Any:
+    """Return what is predicted where a tree abstains: beside text "abstain", and beside other labels -1, if not given.
+
+    Raises
+    ------
+    ValueError
+        It is a label already, or text beside numbers, or the other way round.
+    """
+    is_text = all(isinstance(label, str) for label in known)
+    value = ("abstain" if is_text else -1) if given is None else given
+    if isinstance(value, str) != is_text or value != value:
+        kinds = ("text", "a number") if is_text else ("a number", "booleans or numbers")
+        raise ValueError(
+            f"abstain_label must be {kinds[0]}, as labels are {'text' if is_text else kinds[1]}, got {value!r}"
+        )
+    if value in known:
+        raise ValueError(f"abstain_label must be no label of the data, got {value!r}: give another")
+    return value
 
 
 def is_frame(X: Any) -> bool:
@@ -277,10 +324,12 @@ def renamed(table: Any, schema: Schema) -> Any:
     return table.set_axis(names, axis=1)
 
 
-def dataset(table: Any, y: Any = None, *, weight: Any = None, like: Dataset | Schema | None = None) -> Dataset:
-    """Return a frame or an array, and labels of classes, as a data set."""
+def dataset(
+    table: Any, y: Any = None, *, weight: Any = None, like: Dataset | Schema | None = None, rewards: Any = None
+) -> Dataset:
+    """Return a frame or an array, and labels of classes or rewards of actions, as a data set."""
     make = Dataset.from_arrays if isinstance(table, np.ndarray) else Dataset
-    return make(table, y, task=None if y is None else "classes", weight=weight, like=like)
+    return make(table, y, task=None if y is None else "classes", weight=weight, like=like, rewards=rewards)
 
 
 def labels(y: Any, estimator: Any) -> npt.NDArray[Any]:

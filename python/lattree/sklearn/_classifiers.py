@@ -9,16 +9,19 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from lattree._core import Binarizer, GreedyResult, GreedyTreeSearch, OptimalResult, OptimalTreeSearch
+from lattree._costs import Costs
 from lattree.sklearn._base import (
+    ABSTAIN_LABEL,
     AT_LEAST_ONE,
     GROWTH,
     LIMITS,
     NOT_NEGATIVE,
     BoundsMixin,
     TreeEstimator,
+    abstain_value,
     dataset,
     labels,
 )
@@ -58,8 +61,16 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             weights = of_classes if weights is None else weights * of_classes
         data = dataset(table, y, weight=weights)
         mass = float(len(y) if weights is None else weights.sum())
+        known = data.schema.classes
+        abstains = self._abstains(known)
         self.result_ = self._search(self.min_weight_fraction_leaf * mass).run(data)
-        self.classes_ = np.array(data.schema.classes, dtype=y_dtype if y_dtype.kind in "OUbiuf" else None)
+        # Labels of leaves that are no classes; where none would pay the price, the tree is without "abstain".
+        others = [name for name in self._schema.classes[len(known) :] if not abstains or name != "abstain"]
+        self.classes_ = _label_array(known, [*others, *abstains], y_dtype)
+
+    def _abstains(self, known: Sequence[Any]) -> list[Any]:
+        """The value that stands for a leaf that abstains, if leaves may."""
+        return []
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the class of each row.
@@ -128,8 +139,17 @@ class TreeClassifier(ClassifierMixin, TreeEstimator):  # type: ignore[misc]
             return np.log(self.predict_proba(X))
 
 
+def _label_array(classes: Sequence[Any], others: list[Any], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+    """Class labels in the dtype that they came with, where that also holds the other labels."""
+    if not others:
+        return np.array(classes, dtype=dtype if dtype.kind in "OUbiuf" else None)
+    labels = [*classes, *others]
+    mixed = len({isinstance(label, str) for label in labels}) > 1
+    return np.array(labels, dtype=object if mixed or dtype.kind == "O" else None)
+
+
 class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
-    """The tree of fewest training errors, proved to be that, under limits of depth and size.
+    """The tree of least training errors or costs, proved to be that, under limits of depth and size.
 
     Parameters
     ----------
@@ -141,8 +161,16 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         The fewest cases of a leaf, weights left aside.
     min_weight_fraction_leaf : float, default=0.0
         The least part of the sum of all weights (of cases and classes) that a leaf has; at most 0.5.
+    objective : {"errors", "balanced_errors"} or lattree.Costs, default="errors"
+        What is minimised: the mass of errors, the mean over the classes of the share of errors, or costs of labels by
+        class, whose names are those of the classes, or in the order of `classes_`.
+    abstain : float or None, default=None
+        What it costs to abstain, per unit of mass: leaves may then say "don't know" in place of a class. None: they do
+        not.
+    abstain_label : str, number or None, default=None
+        What is predicted there, and stands last in `classes_`; None: "abstain" where labels are text, else -1.
     node_penalty : float, default=0.0
-        What a test must save, in errors (or in mass, with weights), to be in the tree.
+        What a test must save, in units of the objective, to be in the tree.
     rank : "objective" or sequence of str, default=("objective", "nodes")
         Which of several optimal trees: one of the smallest, or, with "objective" and faster, the first.
     binarizer : lattree.Binarizer or None, default=None
@@ -175,7 +203,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
     status_ : str
         "optimal", or the limit that struck.
     objective_, lower_bound_, gap_ : float
-        The mass of training errors, with penalties; what no tree undercuts; ``(objective - bound) / objective``.
+        The mass of training errors, or the costs, with penalties; what no tree undercuts; the part between them.
     trace_ : list of (float, float, float)
         Seconds, objective and bound at each change.
     selected_features_ : ndarray of str
@@ -183,7 +211,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
     feature_importances_ : ndarray of shape (n_features_in_,)
         By how much each lowers the Gini impurity, as a share of the whole.
     classes_ : ndarray of shape (n_classes,)
-        The labels, ascending.
+        The labels, ascending; after them labels of `objective` that are no classes, as text, and `abstain_label`.
     n_features_in_ : int
         How many columns there were.
     feature_names_in_ : ndarray of str
@@ -204,6 +232,9 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         "max_nodes": [Interval(Integral, 0, None, closed="left"), None],
         "min_leaf": [AT_LEAST_ONE],
         "min_weight_fraction_leaf": [_FRACTION],
+        "objective": [StrOptions({"errors", "balanced_errors"}), Costs],
+        "abstain": [Interval(Real, None, None, closed="neither"), None],
+        "abstain_label": ABSTAIN_LABEL,
         "node_penalty": [NOT_NEGATIVE],
         "rank": [StrOptions({"objective"}), tuple, list],
         "binarizer": [Binarizer, None],
@@ -221,6 +252,9 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         max_nodes: int | None = None,
         min_leaf: int = 1,
         min_weight_fraction_leaf: float = 0.0,
+        objective: str | Costs = "errors",
+        abstain: float | None = None,
+        abstain_label: Any = None,
         node_penalty: float = 0.0,
         rank: str | Sequence[str] = ("objective", "nodes"),
         binarizer: Binarizer | None = None,
@@ -238,6 +272,9 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         self.max_nodes = max_nodes
         self.min_leaf = min_leaf
         self.min_weight_fraction_leaf = min_weight_fraction_leaf
+        self.objective = objective
+        self.abstain = abstain
+        self.abstain_label = abstain_label
         self.node_penalty = node_penalty
         self.rank = rank
         self.binarizer = binarizer
@@ -263,6 +300,10 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
             max_nodes=self.max_nodes,
             min_leaf=self.min_leaf,
             min_leaf_mass=min_leaf_mass,
+            objective=self.objective,  # type: ignore[arg-type]
+            # Weights of cases hold those of classes, but for an objective that refuses these.
+            class_weight=self.class_weight if self.objective == "balanced_errors" else None,  # type: ignore[arg-type]
+            abstain=self.abstain,
             node_penalty=self.node_penalty,
             rank=self.rank,
             binarizer=self.binarizer,
@@ -274,6 +315,52 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
             discrepancies=self.discrepancies,
             threads=self._threads(),
         )
+
+    def _abstains(self, known: Sequence[Any]) -> list[Any]:
+        return [] if self.abstain is None else [abstain_value(self.abstain_label, known)]
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label of each row: a class or, where leaves may have others, one of these.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), with the dtype of ``classes_``
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
+        """
+        check_is_fitted(self)
+        return self._leaf_labels(X, self.classes_)
+
+    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+        """Return the share of each class in the leaf that a row ends in.
+
+        Parameters
+        ----------
+        X : frame or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of float64, shape (n_samples, n_classes)
+            In the order of ``classes_``; 0 for labels that are no classes.
+
+        Raises
+        ------
+        NotFittedError
+            :meth:`fit` comes first.
+        ValueError
+            `X` lacks a column, or a cell is of another kind than those that were learnt from.
+        """
+        shares = super().predict_proba(X)
+        return np.pad(shares, ((0, 0), (0, len(self.classes_) - shares.shape[1])))
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "OptimalTreeClassifier":
@@ -336,8 +423,8 @@ class GreedyTreeClassifier(TreeClassifier):
         level) of the column or of their class, or missing is a level of its own.
     class_weight : dict, "balanced" or None, default=None
         What each class weighs. "balanced": inversely to how many cases it has.
-    costs : array-like of shape (n_classes, n_classes) or None, default=None
-        What it costs to take a class (row) for another (column), in the order of `classes_`.
+    costs : array-like of shape (n_classes, n_classes), lattree.Costs, frame or None, default=None
+        What it costs to take a class (row) for another (column), in the order of `classes_`; frames and Costs by name.
     unseen : {"majority", "missing", "error"}, default="majority"
         Where a row goes whose level was not there in training.
     time_limit : float or None, default=None
@@ -400,7 +487,7 @@ class GreedyTreeClassifier(TreeClassifier):
         nominal_splits: str = "multiway",
         missing: str = "fractional",
         class_weight: Mapping[Any, float] | str | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | None = None,
         unseen: str = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,

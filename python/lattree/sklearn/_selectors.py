@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from lattree._core import AcceptableSubsetSearch, BackwardEliminationSearch, Dataset, SubsetResult
+from lattree._costs import Costs
 from lattree.sklearn._base import (
     GROWTH,
     LIMITS,
@@ -205,8 +206,8 @@ class BackwardEliminationSelector(SubsetSelector):
         What becomes of missing values, as in :class:`GreedyTreeClassifier`.
     class_weight : dict, "balanced" or None, default=None
         What each class weighs in the growth of trees; their errors are counted without.
-    costs : array-like of shape (n_classes, n_classes) or None, default=None
-        What it costs to take a class (row) for another (column), classes ascending.
+    costs : array-like of shape (n_classes, n_classes), lattree.Costs, frame or None, default=None
+        What it costs to take a class (row) for another (column), classes ascending; frames and Costs by name.
     unseen : {"majority", "missing", "error"}, default="majority"
         Where a row goes whose level was not there in training.
     time_limit : float or None, default=None
@@ -268,7 +269,7 @@ class BackwardEliminationSelector(SubsetSelector):
         nominal_splits: str = "multiway",
         missing: str = "fractional",
         class_weight: Mapping[Any, float] | str | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | None = None,
         unseen: str = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
@@ -389,7 +390,7 @@ class BestSubsetSelector(SubsetSelector):
         nominal_splits: str = "multiway",
         missing: str = "fractional",
         class_weight: Mapping[Any, float] | str | None = None,
-        costs: npt.ArrayLike | None = None,
+        costs: npt.ArrayLike | Costs | None = None,
         unseen: str = "majority",
         time_limit: float | None = None,
         memory_limit: int | None = None,
