@@ -95,7 +95,7 @@ impl SearchContext {
             Some(None) => ErrorEstimator::Pessimistic(PessimisticError::new(table.units.value(table.total))),
             Some(Some(holdout)) => {
                 let holdout = HoldoutSet::new(data, holdout, &params, &costs, budget)?;
-                ErrorEstimator::Holdout(holdout.code(&table, &params, &mut Ticker::new(budget))?)
+                ErrorEstimator::Holdout(holdout.code(&table, &params, &mut Ticker::new(budget))?.into())
             }
         };
         let cells = (table.n_cases * table.columns.len()) as u64;

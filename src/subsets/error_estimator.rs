@@ -15,7 +15,7 @@ pub(super) enum ErrorEstimator {
     /// Trees have no error: an enumeration does not compare them.
     None,
     /// The error on cases that the trees predict.
-    Holdout(HoldoutSet),
+    Holdout(Box<HoldoutSet>),
     /// An estimate from the building cases of the leaves.
     Pessimistic(PessimisticError),
 }
@@ -42,7 +42,7 @@ impl ErrorEstimator {
     /// The held-out cases, if errors are counted on such.
     pub fn holdout(&self) -> Option<&HoldoutSet> {
         match self {
-            ErrorEstimator::Holdout(holdout) => Some(holdout),
+            ErrorEstimator::Holdout(holdout) => Some(holdout.as_ref()),
             _ => None,
         }
     }

@@ -14,8 +14,6 @@ pub(super) const UNSEEN: u32 = MISSING - 1;
 /// Codes below it fit into a byte, beside the last bytes of [`UNSEEN`] and [`MISSING`].
 pub(super) const NARROW: u32 = UNSEEN & 0xff;
 
-const _: () = assert!(MISSING == MISSING);
-
 /// One column of the held-out cases.
 pub(super) struct HoldoutColumn {
     /// Per case: the rank of its value among `values`, or its level; [`MISSING`] or [`UNSEEN`].
