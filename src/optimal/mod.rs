@@ -33,10 +33,9 @@ mod to_tree;
 
 #[doc(hidden)]
 pub use binary::bench_hooks::Measure;
-pub use binary::{Counting, Order};
 pub use cache::CacheKind;
 pub use offered::OfferedTests;
-pub use params::{Checked, Engine, Params, Rank, Switches};
+pub use params::{Checked, Counting, Engine, Order, Params, Rank, Switches};
 pub use progress::{Board, Progress};
 #[doc(hidden)]
 pub use search::measure_parts;

@@ -1,6 +1,5 @@
 //! What to search for, and how.
 
-use super::binary::{self, Counting, Order};
 use super::cache::CacheKind;
 use crate::budget::{Budget, Limits};
 use crate::constraint::{Constraints, check_min_leaf_mass};
@@ -146,8 +145,8 @@ impl Default for Switches {
 }
 
 impl Switches {
-    pub(super) fn binary(&self, keeps_pairs: bool) -> binary::BinarySwitches {
-        binary::BinarySwitches {
+    pub(super) fn binary(&self, keeps_pairs: bool) -> BinarySwitches {
+        BinarySwitches {
             cache: self.cache,
             similarity: self.bounds,
             transpositions: self.transpositions,
@@ -223,4 +222,55 @@ impl Checked {
     pub fn budget(&self) -> Budget {
         Budget::new(self.params.limits)
     }
+}
+
+/// How masses that differ are added up. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Counting {
+    /// In groups, unless weighing is estimated to be faster.
+    #[default]
+    Estimated,
+    /// Groups of equal mass are counted, and counts multiplied.
+    Groups,
+    /// Each row is weighed.
+    Weighed,
+}
+
+impl Counting {
+    /// Every way.
+    pub const ALL: [Self; 3] = [Counting::Estimated, Counting::Groups, Counting::Weighed];
+}
+
+/// In which order the roots of a node are tried. Results do not depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Order {
+    /// By the best tree of depth two with that root; ties by Gini impurity.
+    #[default]
+    DepthTwo,
+    /// As the tests come.
+    AsGiven,
+    /// By the Gini impurity of a split of all cases.
+    Gini,
+    /// At random, from a fixed seed.
+    Random,
+}
+
+impl Order {
+    /// Every order.
+    pub const ALL: [Self; 4] = [Order::DepthTwo, Order::AsGiven, Order::Gini, Order::Random];
+}
+
+/// Parts of the fast search that can be turned off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct BinarySwitches {
+    pub(super) cache: CacheKind,
+    pub(super) similarity: bool,
+    pub(super) transpositions: bool,
+    pub(super) refined: bool,
+    pub(super) subtraction: bool,
+    pub(super) keeps_pairs: bool,
+    pub(super) dynamic_order: bool,
+    pub(super) order: Order,
+    pub(super) baseline: bool,
+    pub(super) parallel_work: u64,
 }

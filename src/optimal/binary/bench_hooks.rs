@@ -1,9 +1,10 @@
 //! Parts of the search at the root of a table, to be measured on their own.
 
+use super::super::params::Counting;
 use super::super::problem::{Mass, Problem};
 use super::accumulator::Accumulator;
-use super::instances::{Counting, Instances};
-use super::multi_class::BestStumps;
+use super::instances::Instances;
+use super::stumps::BestStumps;
 use super::workspace::BinaryEngine;
 use super::{BinarySwitches, CacheRoom, aligned::Aligned};
 use crate::budget::{Budget, Stop, Ticker};

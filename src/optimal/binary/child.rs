@@ -7,10 +7,12 @@ use smallvec::smallvec;
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
-use super::multi_class::{BestStumps, SplitSingles, depth_two_costs};
+use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
+use super::singles::SplitSingles;
+use super::stumps::BestStumps;
 use super::workspace::{
     BinaryEngine, BudgetCosts, ChildBuffers, Inherited, NodeBuffers, NodeState, NodeTask, Query, read, write,
 };

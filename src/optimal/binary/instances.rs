@@ -11,6 +11,7 @@
 
 use std::ops::Range;
 
+use super::super::params::Counting;
 use super::super::problem::{Mass, Problem};
 use super::accumulator::Accumulator;
 use super::bit_table::Layout;
@@ -35,23 +36,6 @@ pub(in crate::optimal) struct Instances {
     /// The instances of each row, in order of rows.
     of_row: Vec<u32>,
     of_row_starts: Vec<u32>,
-}
-
-/// How masses that differ are added up. Results do not depend on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Counting {
-    /// In groups, unless weighing is estimated to be faster.
-    #[default]
-    Estimated,
-    /// Groups of equal mass are counted, and counts multiplied.
-    Groups,
-    /// Each row is weighed.
-    Weighed,
-}
-
-impl Counting {
-    /// Every way.
-    pub const ALL: [Self; 3] = [Counting::Estimated, Counting::Groups, Counting::Weighed];
 }
 
 /// A row's mass in a channel.

@@ -24,6 +24,8 @@ mod pair_counts;
 mod pair_shape;
 mod root_bounds;
 mod search;
+mod singles;
+mod stumps;
 mod two_class;
 mod weighted_counts;
 mod workspace;
@@ -32,11 +34,10 @@ use std::sync::Mutex;
 
 use smallvec::smallvec;
 
-use super::cache::CacheKind;
-use super::params::Rank;
+use super::params::{BinarySwitches, Order, Rank};
 use super::problem::{Cases, Mass, Problem};
 use super::progress::Anytime;
-use super::reference::search::ReferenceEngine;
+use super::reference::engine::ReferenceEngine;
 use super::shape::Shape;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -46,45 +47,10 @@ use crate::threads::lock;
 pub(super) use accumulator::Accumulator;
 use bit_table::Layout;
 use canonical::Found;
-pub use instances::Counting;
 pub(super) use instances::Instances;
 use node::Node;
 use node_budgets::NodeBudgets;
 use workspace::{BinaryEngine, BudgetCosts, Counters, Improvement, NodeBuffers, Observer, Pool, Query};
-
-/// In which order the roots of a node are tried. Results do not depend on it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
-    /// By the best tree of depth two with that root; ties by Gini impurity.
-    #[default]
-    DepthTwo,
-    /// As the tests come.
-    AsGiven,
-    /// By the Gini impurity of a split of all cases.
-    Gini,
-    /// At random, from a fixed seed.
-    Random,
-}
-
-impl Order {
-    /// Every order.
-    pub const ALL: [Self; 4] = [Order::DepthTwo, Order::AsGiven, Order::Gini, Order::Random];
-}
-
-/// Parts of the fast search that can be turned off.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct BinarySwitches {
-    pub(super) cache: CacheKind,
-    pub(super) similarity: bool,
-    pub(super) transpositions: bool,
-    pub(super) refined: bool,
-    pub(super) subtraction: bool,
-    pub(super) keeps_pairs: bool,
-    pub(super) dynamic_order: bool,
-    pub(super) order: Order,
-    pub(super) baseline: bool,
-    pub(super) parallel_work: u64,
-}
 
 /// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes, and nodes keep the counts
 /// of all pairs of tests, or none.

@@ -6,149 +6,18 @@
 //! of (g, h), and from those the errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
 
 use super::accumulator::Accumulator;
-use super::aligned::Aligned;
-use super::pair_counts::{Counted, count_row};
+use super::pair_counts::count_row;
 use super::pair_shape::{Block, PairShape, blocks};
-use super::two_class::DifferenceExtremes;
-use super::weighted_counts::WeightedSums;
-use crate::budget::{Stop, Ticker};
-use crate::simd::{BLOCK, Instructions, Kernel};
-
-/// Counts of single tests, a row each: of who passes and of who does not.
-#[derive(Debug, Default)]
-pub(super) struct Singles<L> {
-    pub(super) true_side: Aligned<L>,
-    pub(super) false_side: Aligned<L>,
-}
-
-impl<L: Accumulator> Singles<L> {
-    /// Their errors as leaves, and whether both sides of a test are large enough for a split.
-    #[inline(always)]
-    fn side(&self, shape: PairShape, side: bool, position: usize) -> (u64, bool) {
-        let counts = if side { &self.true_side } else { &self.false_side };
-        let at = |channel: usize| counts[shape.slot(channel, position)].get();
-        let (mut sum, mut most) = (0, 0);
-        for class in 0..shape.n_classes {
-            sum += at(class);
-            most = most.max(at(class));
-        }
-        let cases = if shape.channels > shape.n_classes { at(shape.n_classes) } else { sum };
-        (sum - most, shape.min_leaf <= 1 || cases >= shape.min_leaf)
-    }
-
-    /// The mass on this side of a test.
-    #[inline(always)]
-    fn mass(&self, shape: PairShape, side: bool, position: usize) -> L {
-        let counts = if side { &self.true_side } else { &self.false_side };
-        (0..shape.n_classes).fold(L::default(), |sum, class| sum.plus(counts[shape.slot(class, position)]))
-    }
-
-    /// The errors of the leaf on this side of a test.
-    pub(super) fn leaf(&self, shape: PairShape, side: bool, position: usize) -> u64 {
-        self.side(shape, side, position).0
-    }
-
-    /// Whether a test splits the cases into branches that are large enough.
-    pub(super) fn admissible(&self, shape: PairShape, position: usize) -> bool {
-        self.side(shape, true, position).1 && self.side(shape, false, position).1
-    }
-}
-
-/// Counts single tests on both sides of a root.
-pub(super) struct SplitSingles<'a, L> {
-    pub(super) shape: PairShape<'a>,
-    pub(super) root: usize,
-    pub(super) totals: &'a [L],
-    /// How much passes the root and each other test.
-    pub(super) both: &'a [L],
-    /// How much passes each test.
-    pub(super) singles: &'a [L],
-    /// Of the false and of the true side.
-    pub(super) sides: &'a mut [Singles<L>; 2],
-}
-
-impl<L: Accumulator> Kernel for SplitSingles<'_, L> {
-    type Output = ();
-
-    #[inline(always)]
-    fn run<P: Instructions>(self) {
-        let SplitSingles { shape, root, totals, both, singles, sides: [on_false, on_true] } = self;
-        for singles in [&mut *on_false, &mut *on_true] {
-            singles.true_side.grow(shape.row());
-            singles.false_side.grow(shape.row());
-        }
-        let (ff, ft) = (&mut on_false.false_side[..shape.row()], &mut on_false.true_side[..shape.row()]);
-        let (tf, tt) = (&mut on_true.false_side[..shape.row()], &mut on_true.true_side[..shape.row()]);
-        for (block, start) in (0..shape.row()).step_by(BLOCK).enumerate() {
-            let channel = block % shape.channels;
-            let on_root = singles[shape.slot(channel, root)];
-            let off_root = totals[channel].minus(on_root);
-            let both: Block<L> = blocks(both)[block];
-            let (mut only, mut rest, mut neither) = (blocks(singles)[block], both, both);
-            for lane in 0..BLOCK {
-                only[lane] = only[lane].minus(both[lane]);
-                rest[lane] = on_root.minus(both[lane]);
-                neither[lane] = off_root.minus(only[lane]);
-            }
-            tt[start..start + BLOCK].copy_from_slice(&both);
-            tf[start..start + BLOCK].copy_from_slice(&rest);
-            ft[start..start + BLOCK].copy_from_slice(&only);
-            ff[start..start + BLOCK].copy_from_slice(&neither);
-        }
-    }
-}
-
-/// The least errors of a stump in the branches of each test; no less than those of a leaf where none is admissible.
-#[derive(Debug, Default)]
-pub(super) struct Stumps<L> {
-    pub(super) true_side: Aligned<L>,
-    pub(super) false_side: Aligned<L>,
-    pub(super) extremes: DifferenceExtremes<L>,
-    most: [Aligned<L>; 2],
-    /// What passes a test.
-    pub(super) masks: Vec<u32>,
-    pub(super) sums: WeightedSums<L>,
-}
-
-/// Finds the best stumps in the branches of all tests of some cases.
-pub(super) struct BestStumps<'a, 'b, L> {
-    pub(super) shape: PairShape<'a>,
-    /// Where to count the pairs from, if they are not counted yet.
-    pub(super) count: Option<Counted<'a, L>>,
-    /// The pair counts of the cases, or of those that `whole` has and they do not.
-    pub(super) pairs: &'a mut [L],
-    /// Whether `pairs` has room for all. Else what is counted is not kept: it holds those of a test, or of a block of
-    /// tests.
-    pub(super) keeps: bool,
-    pub(super) whole: Option<&'a [L]>,
-    pub(super) singles: &'a Singles<L>,
-    pub(super) live: &'a [u32],
-    /// Stop at a test whose two stumps together err no more than this.
-    pub(super) enough: Option<u64>,
-    pub(super) stumps: &'a mut Stumps<L>,
-    pub(super) ticker: &'a mut Ticker<'b>,
-}
-
-impl<L: Accumulator> Kernel for BestStumps<'_, '_, L> {
-    /// The least errors of two stumps under a root.
-    type Output = Result<u64, Stop>;
-
-    #[inline(always)]
-    fn run<P: Instructions>(self) -> Self::Output {
-        match (self.shape.by_difference(), self.whole.is_some()) {
-            (true, false) => self.by_difference::<P, false>(),
-            (true, true) => self.by_difference::<P, true>(),
-            (false, false) => self.by_class::<P, false>(),
-            (false, true) => self.by_class::<P, true>(),
-        }
-    }
-}
+use super::singles::Singles;
+use super::stumps::{BestStumps, Stumps};
+use crate::budget::Stop;
+use crate::simd::{BLOCK, Instructions};
 
 impl<L: Accumulator> BestStumps<'_, '_, L> {
     /// A stump errs on all but the greatest class of each cell: the most cases that the two cells of a branch get right
     /// are what is looked for.
     #[inline(always)]
-    fn by_class<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
+    pub(super) fn by_class<P: Instructions, const REST: bool>(self) -> Result<u64, Stop> {
         let BestStumps { shape, count, pairs, keeps, whole, singles, live, enough, stumps, ticker } = self;
         let Stumps { true_side, false_side, most: [on_true, on_false], masks, sums, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
@@ -195,11 +64,6 @@ struct Row<'a, L> {
     whole: &'a [L],
     singles: &'a Singles<L>,
     g: usize,
-}
-
-#[inline(always)]
-pub(super) fn smallest<L: Accumulator>(block: &Block<L>) -> L {
-    block.iter().fold(block[0], |least, &x| least.min(x))
 }
 
 #[inline(always)]

@@ -11,11 +11,12 @@ use smallvec::smallvec;
 use super::super::problem::Mass;
 use super::Order;
 use super::accumulator::Accumulator;
-use super::multi_class::{BestStumps, depth_two_costs};
+use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Spread};
+use super::stumps::BestStumps;
 use super::workspace::{
     BinaryEngine, BudgetCosts, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask, Observer, Query,
     RootCandidate, read, write,

@@ -10,27 +10,14 @@
 
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;
-use super::multi_class::{BestStumps, Singles, Stumps, smallest};
 use super::pair_counts::Counted;
 use super::pair_shape::MassGroup;
 use super::pair_shape::{Block, PairShape, blocks};
+use super::singles::Singles;
+use super::stumps::{BestStumps, DifferenceExtremes, Stumps, smallest};
 use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::Stop;
 use crate::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
-
-/// Buffers.
-#[derive(Debug, Default)]
-pub(super) struct DifferenceExtremes<L> {
-    /// By how much the classes differ where each test passes.
-    single: Vec<Block<L>>,
-    /// For each test, by blocks: the greatest and least difference where it and another test pass, and where the other
-    /// passes alone.
-    of: Vec<[Block<L>; 4]>,
-    /// The same for the tests of one block, each a line over the blocks of the others.
-    lines: Vec<Tile<L>>,
-    masks: Vec<[u32; BLOCK]>,
-    runs: Vec<WordRun>,
-}
 
 #[inline(always)]
 fn tile_at(n_blocks: usize, i: usize, j: usize) -> usize {

@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 
 use super::node::Opened;
 use super::stump::Index;
+use crate::budget::{Budget, Reserved, Stop};
 
 /// Costs of a branch, one per share of the nodes left.
 pub(super) type ShareCosts = SmallVec<[i64; 2]>;
@@ -95,5 +96,44 @@ impl<I: Index> Opened<I> {
         let at = self.mass[cut];
         let before = self.mass[..cut].partition_point(|&other| other < at - mass);
         (before.wrapping_sub(1), cut + self.mass[cut..].partition_point(|&other| other <= at + mass))
+    }
+}
+
+/// Keeps account of a list of intervals, and of those that wait at one node: more than were foreseen are charged.
+#[derive(Debug)]
+pub(super) struct Charge<'b> {
+    budget: &'b Budget,
+    charged: Option<Reserved<'b>>,
+    /// Bytes that were foreseen.
+    free: u64,
+    /// Bytes of one interval.
+    each: u64,
+}
+
+impl<'b> Charge<'b> {
+    pub(super) fn new(budget: &'b Budget, foreseen: usize, shares: usize) -> Self {
+        // Costs of more than two shares are not in the interval itself.
+        let outside = if shares > 2 { 2 * 8 * shares as u64 } else { 0 };
+        Charge { budget, charged: None, free: foreseen as u64 * Interval::BYTES, each: Interval::BYTES + outside }
+    }
+
+    /// For how many more a list has to make room before it takes one.
+    #[inline]
+    pub(super) fn more(&mut self, length: usize, capacity: usize) -> Result<usize, Stop> {
+        if length < capacity { Ok(0) } else { self.grow(length) }
+    }
+
+    #[cold]
+    fn grow(&mut self, length: usize) -> Result<usize, Stop> {
+        let more = length.max(8);
+        // What grows is copied: for a moment both are there.
+        let bytes = ((2 * length + more) as u64 * self.each).saturating_sub(self.free);
+        if bytes > 0 {
+            match &mut self.charged {
+                Some(charged) => charged.resize(bytes)?,
+                None => self.charged = Some(self.budget.reserve(bytes)?),
+            }
+        }
+        Ok(more)
     }
 }

@@ -1,10 +1,11 @@
 //! The engine for columns of many values: all thresholds, no 0/1 tests.
 //!
-//! `ground` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
+//! `instances` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
 //! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals, `start` a first
 //! tree; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
-//! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `root` shares the root out among threads,
-//! `canonical` finds the tree that users get, and `room` says what may be kept.
+//! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `parallel` shares the root out among threads,
+//! `canonical` finds the tree that users get, and `plan` says
+//! what may be kept in memory.
 //!
 //! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
 //! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
@@ -21,10 +22,12 @@ mod interval;
 mod memory;
 mod node;
 mod parallel;
+mod plan;
 mod scan;
 mod search;
 mod start;
 mod stump;
+mod stump_branch;
 
 use std::collections::BTreeMap;
 
@@ -38,8 +41,8 @@ use crate::data::RankedTable;
 use crate::simd::Isa;
 use crate::threads;
 use instances::RankedInstances;
-use memory::Plan;
 use parallel::RootSearch;
+use plan::Plan;
 use search::{IntervalSearch, Query};
 use stump::Index;
 

@@ -4,8 +4,8 @@ use std::collections::BinaryHeap;
 use std::sync::{Condvar, Mutex};
 
 use super::super::progress::Anytime;
+use super::interval::Charge;
 use super::interval::Interval;
-use super::memory::Charge;
 use super::search::{BestTree, IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;

@@ -1,9 +1,9 @@
 //! The best stump on a column for the instances on either side of a cut, whatever their classes: where classes are too
 //! many for pairs of them, or lists of pairs too large.
 
-use super::depth_two::StumpBranch;
 use super::node::{Nodes, Side};
 use super::stump::Index;
+use super::stump_branch::StumpBranch;
 
 /// The greatest of some masses that fall, one after the other.
 ///

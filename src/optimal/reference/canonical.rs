@@ -7,8 +7,8 @@
 
 use super::super::problem::{Cases, Mass};
 use super::super::shape::Shape;
+use super::engine::ReferenceEngine;
 use super::node::{Branching, Found, Goal};
-use super::search::ReferenceEngine;
 use crate::budget::Stop;
 use crate::constraint::{shares, usable};
 

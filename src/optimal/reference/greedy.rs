@@ -5,7 +5,7 @@ use super::super::problem::{Cases, Mass};
 use super::super::progress::Anytime;
 use super::super::shape::Shape;
 use super::depth_two::INADMISSIBLE;
-use super::search::ReferenceEngine;
+use super::engine::ReferenceEngine;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::usable;
 

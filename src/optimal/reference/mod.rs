@@ -8,6 +8,7 @@
 
 pub(in crate::optimal) mod canonical;
 pub(in crate::optimal) mod depth_two;
+pub(in crate::optimal) mod engine;
 pub(in crate::optimal) mod greedy;
 pub(in crate::optimal) mod node;
 pub(in crate::optimal) mod pair_counts;

@@ -8,8 +8,8 @@ use std::sync::atomic::{
 
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
+use super::engine::ReferenceEngine;
 use super::pair_counts::PairCounts;
-use super::search::ReferenceEngine;
 use super::similarity::BranchBounds;
 use crate::budget::{Stop, Ticker};
 use crate::constraint::{full, shares};

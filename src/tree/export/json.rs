@@ -283,10 +283,33 @@ city is any other
                 && text.contains("\n\"costs\":[[0.0,1.0,2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]],\n")
         );
         assert!(plain.to_json().contains("\"version\":1") && !plain.to_json().contains("costs"));
-        for wrong in ["[[0.0,1.0],[3.0,0.0]]", "[[0.0,1.0,-2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", "[]"] {
+        // Labels may be worth something.
+        let worth = vec![vec![-1.0, 1.0, 2.5], vec![3.0, -0.5, 1.0], vec![1.0, 1.0, 0.0]];
+        assert_round_trip(&plain.clone().with_costs(&worth).unwrap());
+        for wrong in ["[[0.0,1.0],[3.0,0.0]]", "[[0.0,1.0,2.5],[3.0,0.0,1.0]]", "[]"] {
             let text = text.replace("[[0.0,1.0,2.5],[3.0,0.0,1.0],[1.0,1.0,0.0]]", wrong);
             assert_eq!(problem(&text), "its costs are not 3 rows of 3 finite numbers");
         }
+    }
+
+    #[test]
+    fn costs_of_labels_and_labels_that_are_no_classes_survive() {
+        let plain = fixtures::iris();
+        let mut schema = (**plain.schema()).clone();
+        if let Some(target) = &mut schema.target {
+            let classes = Box::new(Labels::Strings(vec!["a".into(), "b".into()]));
+            target.task = Task::Classes(Labels::WithExtra { classes, extra: vec!["abstain".into()] });
+        }
+        let tree = Tree::new(schema.into(), plain.policies(), plain.nodes().to_vec()).unwrap();
+        let tree = tree.with_label_costs((0..15).map(|x| f64::from(x) - 7.5).collect()).unwrap();
+        assert_round_trip(&tree);
+        let text = tree.to_json();
+        assert!(text.contains("\n\"label_costs\":[[-7.5,-6.5,-5.5],["), "{text}");
+        let back = Tree::from_json(&text).unwrap();
+        assert_eq!((back.label_costs(4), back.to_text(None)), (tree.label_costs(4), tree.to_text(None)));
+        assert!(tree.to_text(None).contains(": abstain (46/1)"));
+        let short = text.replace("\"label_costs\":[[-7.5,-6.5,-5.5],", "\"label_costs\":[");
+        assert_eq!(problem(&short), "its costs of labels are not 3 finite numbers for each of 5 nodes");
     }
 
     #[test]
