@@ -15,7 +15,7 @@ import lattree
 from helpers import ALL
 from lattree import Costs, DataError, Dataset, GreedyTreeSearch, OptimalTreeSearch, ParameterError, Tree
 
-CLASSES = ["no", "yes", "so"]
+CLASSES = ["no", "so", "yes"]
 
 
 def least(X, costs, depth, penalty=0.0, min_leaf=1):
@@ -412,7 +412,7 @@ class TestCaseCosts:
         yield Dataset(table, "y", costs=costs.to_dict(as_series=False)), ["a", "b", "c"]
         yield Dataset(self.table, "y", costs={"b": "b", "c": "c", "a": [0, 1, 2]}, drop=["a"]), ["b", "c", "a"]
         yield Dataset(self.table.to_pandas(), "y", costs=["a", "b", "c"]), ["a", "b", "c"]
-        yield Dataset(self.table.to_arrow(), "y", rewards=-costs), ["a", "b", "c"]
+        yield Dataset(table.to_arrow(), "y", rewards=costs * -1), ["a", "b", "c"]
         yield Dataset.from_arrays(np.ones((3, 1)), ["b", "a", "b"], ["x"], costs=costs), ["a", "b", "c"]
 
     def test_forms(self):
