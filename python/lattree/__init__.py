@@ -91,3 +91,4 @@ __all__ = [
 ]
 
 _calls.explain(_sys.modules[__name__])
+_calls.explain_constructor(PolicyTreeSearch)

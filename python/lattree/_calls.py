@@ -50,6 +50,22 @@ def positional(function: Callable[..., object], given: Sequence[object]) -> Type
     return TypeError(f"{name}() takes no positional arguments, got {len(given)}; name them, as in {name}({first}=...)")
 
 
+def explain_constructor(kind: type) -> None:
+    """Make the errors of wrong calls of a class helpful, as those of the core's classes are; it takes keywords only."""
+    make: Callable[..., None] = vars(kind)["__init__"]
+
+    @functools.wraps(make)
+    def init(self: object, *args: Any, **keywords: Any) -> None:
+        known = _keywords(kind)
+        if args:
+            raise positional(kind, args)
+        if unknown := [name for name in keywords if name not in known]:
+            raise unexpected(kind, unknown[0])
+        make(self, **keywords)
+
+    type.__setattr__(kind, "__init__", init)
+
+
 def explain(owner: Any) -> None:
     """Make the errors of wrong calls helpful, of all public functions and methods of a module or class."""
     public = getattr(owner, "__all__", None) or [name for name in vars(owner) if not name.startswith("_")]

@@ -131,7 +131,8 @@ def named(given: Any) -> Costs | None:
     """Return costs that are `Costs`, or a labelled frame of them; None for all else, which has no names."""
     if isinstance(given, Costs):
         return given
-    return Costs(given) if _is_frame(given) and not _is_nameless(given) else None
+    is_empty = isinstance(given, Mapping) and not given
+    return Costs(given) if _is_frame(given) and not is_empty and not _is_nameless(given) else None
 
 
 def text_of(label: Any) -> str:

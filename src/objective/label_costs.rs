@@ -323,9 +323,13 @@ impl<'a> LabelCosts<'a> {
         let (data, n_labels) = (&*self.data, self.n_labels());
         let mut costs = vec![0.0; tree.nodes().len() * n_labels];
         for (row, &leaf) in tree.apply(data, 0..data.n_rows())?.iter().enumerate() {
-            let count = data.count(row) as f64;
+            // Weights are in the costs, or in the masses.
+            let times = match &self.table {
+                Table::PerCase { weights: None, .. } => self.units.value(self.units.mass(data, row)),
+                _ => data.count(row) as f64,
+            };
             let of_leaf = &mut costs[leaf as usize * n_labels..][..n_labels];
-            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += count * self.table.cost(data, row, label));
+            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += times * self.table.cost(data, row, label));
         }
         // Children stand after their parents.
         for (index, node) in tree.nodes().iter().enumerate().rev() {

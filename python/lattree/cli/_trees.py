@@ -72,7 +72,7 @@ def optimal(
     max_thresholds: MaxCuts = None,
     engine: Search = "auto",
 ) -> None:
-    """Find a tree with the fewest training errors, or the least costs, and prove it."""
+    """Find a tree of the fewest errors or least costs, and prove it."""
     if sum(given is not None for given in (objective, matrix, costs)) > 1:
         raise typer.BadParameter("--objective, --costs and --case-costs exclude each other")
     data = table.load_to_learn(costs=columns(costs))
@@ -128,7 +128,7 @@ def policy(
     max_thresholds: MaxCuts = None,
     engine: Search = "auto",
 ) -> None:
-    """Find the tree that gives each row an action, with the greatest sum of rewards, and prove it."""
+    """Find the tree of actions with the greatest reward, and prove it."""
     data = table.load(rewards=columns(rewards))
     keywords = limits.keywords() | ({} if rank is None else {"rank": rank.split(",")})
     search = lattree.PolicyTreeSearch(
