@@ -107,7 +107,7 @@ def test_policies(table):
             ["optimal", "weather", "--objective", "balanced_errors", "--class-weight", "balanced"],
             "--class-weight must be",
         ),
-        (["policy", "weather", "--rewards", "humidity"], "PolicyTreeSearch has no use for a target"),
+        (["policy", "weather", "--target", "wind", "--rewards", "humidity"], "a policy has no use for --target"),
         (["policy", "weather"], "--rewards"),
     ],
 )

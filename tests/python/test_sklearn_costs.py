@@ -31,7 +31,7 @@ class TestAbstaining:
             (np.array(labels("no", "yes"), dtype=object), None, "abstain"),
             (labels(3, 8), None, -1),
             (labels(3, 8), 99, 99),
-            (labels(0.0, 1.0), 0.5, 0.5),
+            (labels(0.0, 1.0), 9.0, 9.0),
             (labels(False, True), None, -1),
         ],
     )

@@ -132,6 +132,8 @@ def policy(
     engine: Search = Engine.auto,
 ) -> None:
     """Find the tree that gives each row an action, with the greatest sum of rewards, and prove it."""
+    if table.target is not None:
+        raise typer.BadParameter("a policy has no use for --target: --rewards says what actions are worth")
     data = table.load(rewards=columns(rewards))
     keywords = limits.keywords() | ({} if rank is None else {"rank": rank.value.split(",")})
     search = lattree.PolicyTreeSearch(
