@@ -445,7 +445,8 @@ impl PyDataset {
     /// Copies what `_table` encoded. With a schema, the columns are already in its terms.
     pub(super) fn from_encoded(encoded: &Bound<'_, PyAny>, schema: Option<Arc<Schema>>) -> PyResult<Self> {
         // Pickles of version 0.1 have none.
-        let costs = encoded.getattr_opt("costs")?.map(|costs| costs.extract::<Option<EncodedCosts<'_>>>()).transpose()?;
+        let costs =
+            encoded.getattr_opt("costs")?.map(|costs| costs.extract::<Option<EncodedCosts<'_>>>()).transpose()?;
         let encoded: Encoded<'_> = encoded.extract()?;
         let (features, columns) = match encoded.columns {
             EncodedColumns::Cells(cells) => cells.decode()?,

@@ -16,7 +16,6 @@ from lattree.sklearn import (
 ESTIMATORS = [
     OptimalTreeClassifier(),
     OptimalTreeClassifier(max_depth=2, rank="objective", engine="tests", class_weight="balanced", n_jobs=2),
-    OptimalTreeClassifier(max_depth=2, objective="balanced_errors"),
     GreedyTreeClassifier(),
     GreedyTreeClassifier(criterion="gini", max_leaves=5, missing="mean", min_weight_fraction_leaf=0.05),
     BackwardEliminationSelector(),

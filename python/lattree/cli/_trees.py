@@ -78,7 +78,7 @@ def optimal(
     max_thresholds: MaxCuts = None,
     engine: Search = Engine.auto,
 ) -> None:
-    """Find a tree with the fewest training errors, or the least costs, and prove it."""
+    """Find a tree with the fewest errors or least costs, and prove it."""
     if sum(given is not None for given in (objective, matrix, costs)) > 1:
         raise typer.BadParameter("--objective, --costs and --case-costs exclude each other")
     data = table.load_to_learn(costs=columns(costs))
@@ -131,7 +131,7 @@ def policy(
     max_thresholds: MaxCuts = None,
     engine: Search = Engine.auto,
 ) -> None:
-    """Find the tree that gives each row an action, with the greatest sum of rewards, and prove it."""
+    """Find the tree that gives rows actions of the most reward."""
     if table.target is not None:
         raise typer.BadParameter("a policy has no use for --target: --rewards says what actions are worth")
     data = table.load(rewards=columns(rewards))
