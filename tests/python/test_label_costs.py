@@ -302,7 +302,7 @@ class TestCosts:
             assert search.run(weather).tree == plain
             assert isinstance(search.costs, Costs)
             assert pickle.loads(pickle.dumps(search)).run(weather).tree == plain
-            assert eval(repr(search)).costs == search.costs
+            assert eval(repr(search), vars(lattree)).costs == search.costs
         chosen = lattree.ExhaustiveSubsetSearch(error="training", costs=frame).run(weather)
         same = lattree.ExhaustiveSubsetSearch(error="training", costs=[[0, 1], [5, 0]]).run(weather)
         assert (chosen.tree, chosen.error) == (same.tree, same.error)
