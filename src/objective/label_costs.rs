@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::units::{self, MOST_UNITS};
-use super::{CostScale, FINE, Objective, Rewards, Units};
-use crate::data::{CaseCosts, Dataset, Labels, Schema, Target, TargetSchema, Task};
+use super::case_costs::{CaseTable, columns_of, too_much_in_common};
+use super::matrix::{Matrix, check_matrix};
+use super::units::MOST_UNITS;
+use super::{CostScale, FINE, Objective, Rewards, Units, sum};
+use crate::data::{Dataset, Labels, Schema, Target, TargetSchema, Task};
 use crate::error::{Error, Result};
 use crate::greedy::{ClassWeight, class_weighed};
 use crate::names::quoted;
-use crate::scale::{Scale, common_divisor};
+use crate::scale::Scale;
 use crate::tree::{Node, Tree};
 
 /// What a label costs in a case.
@@ -56,15 +58,10 @@ enum Table {
     Errors,
     /// Per class the labels that save something, and how much per unit of mass.
     Matrix(Vec<Rewards>),
-    /// Costs of each case: for each label its column, or none for the label that abstains. Where masses and costs have too
-    /// many digits to be multiplied as integers, costs come times the weight of their row, once for each that it counts.
-    PerCase { columns: Vec<Option<usize>>, weights: Option<Vec<f64>>, scale: Scale, abstain: f64 },
+    /// Costs of each case.
+    PerCase(CaseTable),
 }
 
-/// Costs in a matrix have at most this many units.
-const MOST_COST: f64 = (1u64 << 40) as f64;
-/// By what part of itself the difference of two costs in a matrix may be rounded.
-const MOST_ERROR: f64 = 1.0 / (1u64 << 20) as f64;
 /// The name of the label that says "don't know".
 pub(crate) const ABSTAIN: &str = "abstain";
 
@@ -90,36 +87,20 @@ impl<'a> LabelCosts<'a> {
         let abstain = abstain.filter(|&price| price < 1.0 || !matches!(loss, Loss::Errors | Loss::BalancedErrors));
         let class_weight = if *loss == Loss::BalancedErrors { &ClassWeight::Balanced } else { class_weight };
         match (loss, abstain) {
-            (Loss::Errors, None) if *class_weight == ClassWeight::Equal => {
-                let units = Units::new(&data, node_penalty)?;
-                let (schema, scale, total) = (data.schema().clone(), units.cost_scale(), units.total);
-                Ok(LabelCosts {
-                    data,
-                    units,
-                    schema,
-                    table: Table::Errors,
-                    weighs_classes: false,
-                    times: 1,
-                    scale,
-                    total,
-                })
-            }
             (Loss::Errors | Loss::BalancedErrors, None) => {
-                let units = class_weighed(&data, class_weight, MOST_UNITS)?;
-                let is_share = *loss == Loss::BalancedErrors;
-                let unit = if is_share { (1.0, units.total.max(1) as f64) } else { units.unit() };
-                let (total, schema) = (units.total, data.schema().clone());
-                Self {
-                    data,
-                    units,
-                    schema,
-                    table: Table::Errors,
-                    weighs_classes: false,
-                    times: 1,
-                    scale: CostScale::new(unit, 0),
-                    total,
-                }
-                .with_penalty(node_penalty)
+                // Units of weights alone have room for the penalty from the start.
+                let is_plain = *class_weight == ClassWeight::Equal;
+                let units = match is_plain {
+                    true => Units::new(&data, node_penalty)?,
+                    false => class_weighed(&data, class_weight, MOST_UNITS)?,
+                };
+                let scale = match loss {
+                    Loss::BalancedErrors => CostScale::new((1.0, units.total.max(1) as f64), 0),
+                    _ => units.cost_scale(),
+                };
+                let (total, schema, table) = (units.total, data.schema().clone(), Table::Errors);
+                let costs = Self { data, units, schema, table, weighs_classes: false, times: 1, scale, total };
+                if is_plain { Ok(costs) } else { costs.with_penalty(node_penalty) }
             }
             (Loss::Errors | Loss::BalancedErrors, Some(price)) => {
                 let n_classes = n_classes(&data);
@@ -235,7 +216,7 @@ impl<'a> LabelCosts<'a> {
         };
         let table = |weights: Option<Vec<f64>>, scale: Scale| {
             let (columns, abstain) = (columns.clone(), abstain.unwrap_or(0.0));
-            Table::PerCase { columns, weights, scale, abstain }
+            CaseTable { columns, weights, scale, abstain }
         };
         let unweighted = table(None, Scale::ONE);
         let weighs = data.weights().is_some() || *class_weight != ClassWeight::Equal;
@@ -244,12 +225,10 @@ impl<'a> LabelCosts<'a> {
             Some(scale) => (None, scale, product(if weighs { units.unit() } else { (1.0, 1.0) }, scale.unit())),
             None => {
                 let weights: Vec<f64> = (0..data.n_rows()).map(|row| units.weight(&data, row)).collect();
-                let weighted = table(Some(weights.clone()), Scale::ONE);
-                let scale = match weighted.exact_scale(&data, &|row| data.count(row))? {
-                    Some(scale) => scale,
-                    None => weighted.rounding_scale(&data),
-                };
-                (Some(weights), scale, scale.unit())
+                let weighted = table(Some(weights), Scale::ONE);
+                let exact = weighted.exact_scale(&data, &|row| data.count(row))?;
+                let scale = exact.unwrap_or_else(|| weighted.rounding_scale(&data));
+                (weighted.weights, scale, scale.unit())
             }
         };
         let times: &dyn Fn(usize) -> u64 = if weights.is_some() { &|row| data.count(row) } else { &mass };
@@ -257,6 +236,7 @@ impl<'a> LabelCosts<'a> {
         let (total, offset) = table.totals(&data, times)?;
         let scale = CostScale { offset, ..CostScale::new(unit, 0) };
         let weighs_classes = *class_weight != ClassWeight::Equal;
+        let table = Table::PerCase(table);
         Self { data, units, schema, table, weighs_classes, times: 1, scale, total }.with_penalty(node_penalty)
     }
 
@@ -282,7 +262,7 @@ impl<'a> LabelCosts<'a> {
             return Err(Error::InvalidParameter { name, expected, got });
         }
         let CostScale { unit: (numerator, denominator), offset, .. } = self.scale;
-        let offset = offset * i128::from(times);
+        let offset = offset.checked_mul(i128::from(times)).ok_or_else(too_much_in_common)?;
         self.scale = CostScale { offset, ..CostScale::new((numerator, denominator * times as f64), whole) };
         self.times *= times;
         self.total *= times;
@@ -306,8 +286,8 @@ impl<'a> LabelCosts<'a> {
 
     /// A tree that knows what its labels cost: by class, or in the cases of each node. O(rows x (depth + labels)).
     pub(crate) fn priced(&self, tree: Tree, loss: &Loss, abstain: Option<f64>) -> Result<Tree> {
-        if *loss == Loss::PerCase {
-            return self.priced_by_case(tree);
+        if let Table::PerCase(table) = &self.table {
+            return self.priced_by_case(table, tree);
         }
         let Loss::Matrix { costs, .. } = loss else { return Ok(tree) };
         let n_labels = self.n_labels();
@@ -319,17 +299,17 @@ impl<'a> LabelCosts<'a> {
         tree.with_costs(&square)
     }
 
-    fn priced_by_case(&self, tree: Tree) -> Result<Tree> {
+    fn priced_by_case(&self, table: &CaseTable, tree: Tree) -> Result<Tree> {
         let (data, n_labels) = (&*self.data, self.n_labels());
         let mut costs = vec![0.0; tree.nodes().len() * n_labels];
         for (row, &leaf) in tree.apply(data, 0..data.n_rows())?.iter().enumerate() {
             // Weights are in the costs, or in the masses.
-            let times = match &self.table {
-                Table::PerCase { weights: None, .. } => self.units.value(self.units.mass(data, row)),
-                _ => data.count(row) as f64,
+            let times = match table.weights {
+                None => self.units.value(self.units.mass(data, row)),
+                Some(_) => data.count(row) as f64,
             };
             let of_leaf = &mut costs[leaf as usize * n_labels..][..n_labels];
-            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += times * self.table.cost(data, row, label));
+            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += times * table.cost(data, row, label));
         }
         // Children stand after their parents.
         for (index, node) in tree.nodes().iter().enumerate().rev() {
@@ -361,9 +341,9 @@ impl Objective for LabelCosts<'_> {
                 let mass = self.units.mass(&self.data, row) * self.times;
                 rewards.extend(of_class[class() as usize].iter().map(|&(label, reward)| (label, reward * mass)));
             }
-            table @ Table::PerCase { weights, .. } => {
+            Table::PerCase(table) => {
                 table.rewards(&self.data, row, rewards);
-                let weighs = weights.is_none() && (self.data.weights().is_some() || self.weighs_classes);
+                let weighs = table.weights.is_none() && (self.data.weights().is_some() || self.weighs_classes);
                 let of_row = if weighs { self.units.mass(&self.data, row) } else { self.data.count(row) };
                 let times = of_row * self.times;
                 rewards.iter_mut().for_each(|(_, reward)| *reward *= times);
@@ -378,168 +358,6 @@ impl Objective for LabelCosts<'_> {
     fn scale(&self) -> &CostScale {
         &self.scale
     }
-}
-
-impl Table {
-    /// What a label costs in a case, times its weight where that goes into costs.
-    fn cost(&self, data: &Dataset, row: usize, label: usize) -> f64 {
-        let Table::PerCase { columns, weights, abstain, .. } = self else { return 0.0 };
-        let cost = columns[label].map_or(*abstain, |column| data.costs().map_or(0.0, |costs| costs.of(row)[column]));
-        weights.as_ref().map_or(cost, |weights| cost * weights[row])
-    }
-
-    fn n_labels(&self) -> usize {
-        let Table::PerCase { columns, .. } = self else { return 0 };
-        columns.len()
-    }
-
-    /// Rewards in units, of a case that counts once; returns what the dearest label costs.
-    fn rewards(&self, data: &Dataset, row: usize, rewards: &mut Rewards) -> i128 {
-        rewards.clear();
-        let Table::PerCase { scale, .. } = self else { return 0 };
-        let cost = |label: usize| scale.signed(self.cost(data, row, label));
-        let dearest = (0..self.n_labels()).map(cost).max().unwrap_or(0);
-        let saves = (0..self.n_labels()).map(|label| (label as u32, (dearest - cost(label)) as u64));
-        rewards.extend(saves.filter(|&(_, reward)| reward > 0));
-        dearest
-    }
-
-    /// What the labels of a row cost.
-    fn costs_of<'a>(&'a self, data: &'a Dataset, row: usize) -> impl Iterator<Item = f64> + 'a {
-        (0..self.n_labels()).map(move |label| self.cost(data, row, label))
-    }
-
-    /// The unit of which all costs are multiples, if there is one under which rewards, each so many times as its row is
-    /// taken, have a total in range.
-    fn exact_scale(&self, data: &Dataset, times: &dyn Fn(usize) -> u64) -> Result<Option<Scale>> {
-        let rows = || (0..data.n_rows()).filter(|&row| data.count(row) > 0);
-        let of_row = |row: usize| times(row) as f64 * self.costs_of(data, row).map(f64::abs).sum::<f64>();
-        // The dearest label and the others.
-        let total = rows().map(of_row).sum::<f64>() * (self.n_labels() + 1) as f64;
-        if !(2.0 * total).is_finite() {
-            return Err(Error::BadCosts {
-                problem: "their sum over all rows, times weights and counts, is not below 8e307; use smaller units"
-                    .into(),
-            });
-        }
-        let costs = || rows().flat_map(|row| self.costs_of(data, row)).map(f64::abs).filter(|&cost| cost > 0.0);
-        Ok(if total > 0.0 { Scale::exact(costs, total, MOST_UNITS, 1023) } else { Some(Scale::ONE) })
-    }
-
-    /// The finest power of two under which the rewards have a total in range.
-    fn rounding_scale(&self, data: &Dataset) -> Scale {
-        let of_row = |row: usize| {
-            let dearest = self.costs_of(data, row).fold(f64::NEG_INFINITY, f64::max);
-            data.count(row) as f64 * self.costs_of(data, row).map(|cost| dearest - cost).sum::<f64>()
-        };
-        let saved: f64 = (0..data.n_rows()).filter(|&row| data.count(row) > 0).map(of_row).sum();
-        Scale::grid(if saved > 0.0 { saved } else { 1.0 }, MOST_UNITS)
-    }
-
-    /// The total of all rewards, and what trees cost besides.
-    fn totals(&self, data: &Dataset, times: &dyn Fn(usize) -> u64) -> Result<(u64, i128)> {
-        let (mut rewards, mut total, mut offset) = (Rewards::new(), 0u128, 0i128);
-        for row in (0..data.n_rows()).filter(|&row| data.count(row) > 0) {
-            let dearest = self.rewards(data, row, &mut rewards);
-            let (least, most) = self.costs_of(data, row).fold((f64::INFINITY, f64::NEG_INFINITY), widen);
-            if rewards.is_empty() && most > least {
-                let problem = format!(
-                    "those of row {row} differ by {:?}, which is lost beside those of the other rows; round all to fewer \
-                     digits, or leave that row out",
-                    most - least
-                );
-                return Err(Error::BadCosts { problem });
-            }
-            let of_row = sum(&rewards);
-            total += u128::from(times(row)) * u128::from(of_row);
-            let besides = (dearest - i128::from(of_row)).checked_mul(i128::from(times(row)));
-            let all = besides.and_then(|besides| offset.checked_add(besides));
-            offset = all.ok_or_else(|| Error::BadCosts {
-                problem: "what they have in common is too large beside their differences; subtract it".into(),
-            })?;
-        }
-        debug_assert!(total < 1 << 62);
-        Ok((total as u64, offset))
-    }
-}
-
-/// A cost matrix in units.
-struct Matrix {
-    /// Per class the labels that save something.
-    rewards: Vec<Rewards>,
-    /// Per class what the dearest label costs.
-    base: Vec<i128>,
-    unit: (f64, f64),
-}
-
-impl Matrix {
-    /// Errors cost one, and the label after the classes less.
-    fn of_errors(n_classes: usize, price: f64) -> Result<Self> {
-        // Of one class among others, and the label that abstains.
-        let one = Matrix::new(&[vec![0.0, 1.0, price]])?;
-        let of_class = |class: usize| {
-            let rewards = one.rewards[0].iter().filter(|&&(label, _)| label != 1);
-            rewards.map(|&(label, reward)| (if label == 0 { class } else { n_classes } as u32, reward)).collect()
-        };
-        let base = vec![one.base[0]; n_classes];
-        Ok(Matrix { rewards: (0..n_classes).map(of_class).collect(), base, unit: one.unit })
-    }
-
-    fn new(costs: &[Vec<f64>]) -> Result<Self> {
-        let cells = || costs.iter().flatten().copied();
-        let greatest = cells().map(f64::abs).fold(0.0, f64::max);
-        let differs = |row: &Vec<f64>| {
-            let (least, most) = extremes(row);
-            most - least
-        };
-        let range = costs.iter().map(differs).fold(0.0, f64::max);
-        let exact = || Scale::exact(|| cells().map(f64::abs).filter(|&x| x > 0.0), greatest, 2.0 * MOST_COST, 1023);
-        let scale = match greatest > 0.0 {
-            false => Scale::ONE,
-            true => exact().unwrap_or_else(|| Scale::grid(if range > 0.0 { range } else { greatest }, 2.0 * MOST_COST)),
-        };
-        let (mut rewards, mut base) = (Vec::new(), Vec::new());
-        for row in costs {
-            let in_units: Vec<i128> = row.iter().map(|&cost| scale.signed(cost)).collect();
-            let dearest = in_units.iter().copied().max().unwrap_or(0);
-            let mut ascending: Vec<(f64, i128)> = row.iter().copied().zip(in_units.iter().copied()).collect();
-            ascending.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-            let (numerator, denominator) = scale.unit();
-            for pair in ascending.windows(2) {
-                let (difference, whole) = (pair[1].0 - pair[0].0, (pair[1].1 - pair[0].1) as f64);
-                if (whole * numerator / denominator - difference).abs() > MOST_ERROR * difference {
-                    let expected = format!(
-                        "costs whose differences in a row are 0 or at least 2^-20 of the greatest, {range:?}, or multiples of a \
-                         unit of which all costs are less than 2^40"
-                    );
-                    let got = format!("{:?} and {:?}", pair[0].0, pair[1].0);
-                    return Err(Error::InvalidParameter { name: "objective", expected, got });
-                }
-            }
-            let saves = (0u32..).zip(&in_units).map(|(label, &units)| (label, (dearest - units) as u64));
-            rewards.push(saves.filter(|&(_, reward)| reward > 0).collect::<Rewards>());
-            base.push(dearest);
-        }
-        // Costs of 1000 and 5000 are costs of 1 and 5: small numbers leave room for masses.
-        let bases = base.iter().map(|&base| u64::try_from(base.unsigned_abs()).unwrap_or(1));
-        let saved = rewards.iter().flatten().map(|&(_, reward)| reward);
-        let common = bases.chain(saved).fold(0, common_divisor).max(1);
-        rewards.iter_mut().flatten().for_each(|(_, reward)| *reward /= common);
-        base.iter_mut().for_each(|base| *base /= i128::from(common));
-        Ok(Matrix { rewards, base, unit: scale.divided(common).unit() })
-    }
-}
-
-fn extremes(costs: &[f64]) -> (f64, f64) {
-    costs.iter().copied().fold((f64::INFINITY, f64::NEG_INFINITY), widen)
-}
-
-fn widen((least, most): (f64, f64), x: f64) -> (f64, f64) {
-    (least.min(x), most.max(x))
-}
-
-fn sum(rewards: &[(u32, u64)]) -> u64 {
-    rewards.iter().map(|&(_, reward)| reward).fold(0, u64::saturating_add)
 }
 
 /// The product of two units.
@@ -590,60 +408,10 @@ fn with_labels(schema: &Arc<Schema>, extra: Vec<String>) -> Result<Arc<Schema>> 
     Ok(Schema { features: schema.features.clone(), target: Some(target) }.checked()?.into())
 }
 
-/// The column of each class, then those of other labels, whose names come back too.
-fn columns_of(costs: &CaseCosts, schema: &Schema) -> Result<(Vec<Option<usize>>, Vec<String>)> {
-    let labels = schema.labels();
-    let classes: Vec<String> =
-        labels.map_or(vec![], |labels| (0..labels.len()).map(|code| labels.text(code)).collect());
-    let column = |class: &String| costs.labels.iter().position(|label| label == class);
-    let mut columns = Vec::with_capacity(costs.labels.len());
-    for class in &classes {
-        let Some(column) = column(class) else {
-            let problem = format!("there is none for the class {}; each class needs a column", quoted(class));
-            return Err(Error::BadCosts { problem });
-        };
-        columns.push(Some(column));
-    }
-    let others = || (0..).zip(costs.labels.iter()).filter(|(_, label)| !classes.contains(label));
-    columns.extend(others().map(|(column, _)| Some(column)));
-    Ok((columns, others().map(|(_, label)| label.clone()).collect()))
-}
-
-fn check_matrix(costs: &[Vec<f64>], extra: &[String], labels: Option<&Labels>) -> Result<()> {
-    let n_classes = labels.map_or(0, Labels::len);
-    let n_labels = n_classes + extra.len();
-    let invalid = |expected: String, got: String| Err(Error::InvalidParameter { name: "objective", expected, got });
-    if costs.len() != n_classes {
-        return invalid(
-            format!("costs with a row for each of the {n_classes} classes"),
-            format!("{} rows", costs.len()),
-        );
-    }
-    for (class, row) in costs.iter().enumerate() {
-        if row.len() != n_labels {
-            let expected = format!("costs with {n_labels} columns, one for each label");
-            return invalid(expected, format!("{} in row {class}", row.len()));
-        }
-        if let Some(cost) = row.iter().find(|cost| !cost.is_finite()) {
-            return invalid("finite costs".into(), format!("{cost:?} in row {class}"));
-        }
-    }
-    Ok(())
-}
-
-impl Units {
-    /// The weight of a row: what it weighs in units, without its count, as a number.
-    fn weight(&self, data: &Dataset, row: usize) -> f64 {
-        match data.count(row) {
-            0 => 0.0,
-            count => units::value_of(self.unit(), (self.mass(data, row) / count) as f64),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::CaseCosts;
 
     /// A table without columns, of these classes out of three.
     fn table(classes: &[u32], weights: Option<Vec<f64>>) -> Dataset {

@@ -15,7 +15,9 @@
 //!
 //! To add an objective: implement [`Objective`] and hand it to [`search_objective`](crate::optimal::search_objective).
 
+mod case_costs;
 mod label_costs;
+mod matrix;
 mod units;
 
 use smallvec::SmallVec;
@@ -26,6 +28,11 @@ pub use units::{Units, leaf};
 
 /// The labels that save something in a row, each once, with what they save in units.
 pub type Rewards = SmallVec<[(u32, u64); 4]>;
+
+/// What all labels save together.
+fn sum(rewards: &[(u32, u64)]) -> u64 {
+    rewards.iter().map(|&(_, reward)| reward).fold(0, u64::saturating_add)
+}
 
 /// What leaves cost. Costs add up over the cases of a leaf, and a leaf takes the label that costs least.
 pub trait Objective: Sync {
