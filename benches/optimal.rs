@@ -144,8 +144,7 @@ fn switches(c: &mut Criterion) {
         ("order_random", Switches { order: Order::Random, ..all.clone() }),
         ("no_cache", Switches { cache: CacheKind::Off, ..all.clone() }),
         ("branch_cache", Switches { cache: CacheKind::Branch, ..all.clone() }),
-        ("baseline_instructions", Switches { baseline: true, ..all.clone() }),
-        ("plain", Switches { plain: true, ..all }),
+        ("baseline_instructions", Switches { baseline: true, ..all }),
     ] {
         group.bench_with_input(BenchmarkId::from_parameter(name), &switches, |b, switches| {
             b.iter(|| black_box(run(&data, 4, switches.clone())));

@@ -1,4 +1,5 @@
-//! The binary engine against the reference on problems too large for the oracle: depth 3 to 6, up to 200 rows.
+//! The binary engine against the continuous one, which shares nothing with it but the driver, and against the reference where
+//! that ends soon: on problems too large for the oracle, of depth 3 to 6 and up to 200 rows.
 //!
 //! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test engines -- --nocapture` runs as many problems as
 //! wanted from a first seed on, and says how far it came: a run that was interrupted goes on from there.
@@ -8,7 +9,7 @@ mod common;
 use common::{LEVELS, Random, for_seeds, random_numbers, variant};
 use lattree::budget::Status;
 use lattree::data::{Binarizer, Dataset, Thresholds};
-use lattree::optimal::{Board, Outcome, Params, Rank, Switches, search};
+use lattree::optimal::{Board, Engine, Outcome, Params, Rank, search};
 
 fn run(data: &Dataset, params: &Params) -> Outcome {
     let checked = params.clone().checked().expect("good parameters");
@@ -16,7 +17,7 @@ fn run(data: &Dataset, params: &Params) -> Outcome {
 }
 
 #[test]
-fn the_dense_search_equals_the_plain_one() {
+fn the_engines_agree() {
     for_seeds(1_500, |seed| {
         if seed.is_multiple_of(1_000) {
             println!("seeds below {seed} agree, but for those at work");
@@ -29,23 +30,25 @@ fn check_problem(seed: u64) {
     let mut random = Random::new(2_000_000 + seed);
     let data = random_numbers(&mut random);
     let max_depth = *random.pick(&[3, 3, 4, 4, 4, 5, 5, 6]);
-    let plain = Params {
+    let continuous = Params {
         max_depth,
         max_nodes: random.chance(40).then(|| 1 + random.below(if max_depth == 6 { 12 } else { 20 })),
         min_leaf: *random.pick(&[1, 1, 1, 2, 5, 20]),
         node_penalty: *random.pick(&[0.0, 0.0, 0.0, 1.0, 0.3]),
         binarizer: Binarizer { thresholds: Thresholds::All, ..Binarizer::default() },
         threads: Some(1),
-        switches: Switches { plain: true, ..Switches::default() },
+        engine: Engine::Continuous,
         rank: *random.pick(&[Rank::Objective, Rank::Objective, Rank::ObjectiveThenNodes]),
         ..Params::default()
     };
-    let expected = run(&data, &plain);
-    let dense = Params { switches: Switches { plain: false, ..Switches::default() }, ..plain.clone() };
+    let expected = run(&data, &continuous);
+    let binary = Params { engine: Engine::Tests, ..continuous.clone() };
     let levels = LEVELS.map(|n| random.below(n as u64) as usize);
-    let mut other = variant(levels, &plain);
-    other.switches.plain = false;
-    for params in [dense, other] {
+    let mut other = variant(levels, &binary);
+    // The reference tries all trees.
+    let n_tests = expected.tests.list().len() as u64;
+    other.switches.reference &= n_tests.pow(max_depth) < 100_000;
+    for params in [binary, other] {
         let outcome = run(&data, &params);
         let say = || format!("seed {seed}, {params:?}\n{data:?}");
         assert_eq!(outcome.status, Status::Optimal, "{}", say());

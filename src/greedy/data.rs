@@ -7,9 +7,10 @@ use rayon::prelude::*;
 
 use super::byte_codes::ByteCodes;
 use super::impute::impute;
-use super::params::{ClassWeight, Missing, Params};
+use super::params::{Missing, Params};
 use super::types::{Bin, CodedTest, Entry, EntryLayout, MISSING, case_of};
 use super::weigh::weighed;
+use crate::objective::ClassWeight;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::{Column, Dataset, Kind, Notation, Ordered, Sorter, Target, Value};

@@ -71,10 +71,9 @@ use crate::threads;
 use crate::tree::Tree;
 use data::GrowthData;
 use growth::Growth;
-pub(crate) use params::check_class_weight;
-pub use params::{Checked, ClassWeight, Missing, NominalSplits, Params};
-pub use weigh::MOST_UNITS;
-pub(crate) use weigh::class_weighed;
+pub use crate::objective::ClassWeight;
+pub use params::{Checked, Missing, NominalSplits, Params};
+pub use weigh::MOST_FRACTIONAL;
 
 /// The result of growth.
 #[derive(Debug, Clone)]

@@ -1,5 +1,6 @@
 //! Parameters of greedy growth, and their checks.
 
+use crate::objective::{ClassWeight, check_class_weight};
 use crate::budget::{Budget, Limits};
 use crate::constraint::check_min_leaf_mass;
 use crate::criterion::{Costs, Criterion};
@@ -35,31 +36,6 @@ pub enum Missing {
     ClassMean,
     /// A value of its own: a level, or a number beyond the greatest.
     Level,
-}
-
-/// How much cases of each class matter.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum ClassWeight {
-    /// All classes the same.
-    #[default]
-    Equal,
-    /// The same total for each class: rows / (classes x rows of the class), by mass.
-    Balanced,
-    /// A factor per class, in the order of the labels.
-    Each(Vec<f64>),
-}
-
-/// Checks that weights of classes are finite and not negative.
-pub(crate) fn check_class_weight(class_weight: &ClassWeight) -> Result<()> {
-    let ClassWeight::Each(weights) = class_weight else { return Ok(()) };
-    match weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
-        None => Ok(()),
-        Some(weight) => Err(Error::InvalidParameter {
-            name: "class_weight",
-            expected: "finite and not negative for every class".into(),
-            got: weight.to_string(),
-        }),
-    }
 }
 
 /// Parameters of greedy growth.

@@ -19,12 +19,15 @@ mod case_costs;
 mod label_costs;
 mod matrix;
 mod units;
+mod weighing;
 
 use smallvec::SmallVec;
 
 pub use label_costs::{LabelCosts, Loss};
-pub(crate) use units::{COARSE, ClassScale, FINE, too_small};
+pub(crate) use units::{COARSE, FINE, MOST_UNITS};
 pub use units::{Units, leaf};
+pub use weighing::ClassWeight;
+pub(crate) use weighing::{Weighing, check_class_weight};
 
 /// The labels that save something in a row, each once, with what they save in units.
 pub type Rewards = SmallVec<[(u32, u64); 4]>;

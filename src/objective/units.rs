@@ -51,7 +51,7 @@ impl ClassScale {
 }
 
 /// Masses and penalties stay below 2^62 units, so that a handful of them add up in a u64.
-pub(super) const MOST_UNITS: f64 = (1u64 << 62) as f64;
+pub(crate) const MOST_UNITS: f64 = (1u64 << 62) as f64;
 
 /// By what part of itself a weight or a penalty may be rounded, where searches have the whole range for masses.
 pub(crate) const FINE: f64 = 1.0 / (1u64 << 24) as f64;

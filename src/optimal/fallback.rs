@@ -10,8 +10,8 @@ use super::shape::Shape;
 use crate::budget::{Budget, Limits, Stop};
 use crate::constraint::full;
 use crate::data::{Dataset, Feature, Kind, MissingTests, Thresholds};
-use crate::greedy::{self, ClassWeight, Missing, NominalSplits};
-use crate::objective::{self, Loss, Rewards};
+use crate::greedy::{self, Missing, NominalSplits};
+use crate::objective::{self, ClassWeight, Loss, Rewards};
 use crate::tree::{Node, Test, Tree};
 
 /// A tree by its tests.

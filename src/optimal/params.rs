@@ -5,8 +5,7 @@ use crate::budget::{Budget, Limits};
 use crate::constraint::{Constraints, check_min_leaf_mass};
 use crate::data::{Binarizer, Thresholds};
 use crate::error::{Error, Result};
-use crate::greedy::{ClassWeight, check_class_weight};
-use crate::objective::Loss;
+use crate::objective::{ClassWeight, Loss, check_class_weight};
 use crate::threads;
 use crate::tree::Unseen;
 
@@ -83,8 +82,8 @@ pub enum Rank {
 /// Parts of the search that can be turned off to see what they buy.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Switches {
-    /// Whether the reference engine does all of the work over tests. Else the binary engine does it from depth three on.
-    pub plain: bool,
+    /// Whether the reference does all of the work over tests, in place of the binary engine.
+    pub reference: bool,
     /// What is remembered.
     pub cache: CacheKind,
     /// Whether lower bounds from similar sets prune (MurTree, section 4.4).
@@ -102,8 +101,6 @@ pub struct Switches {
     pub dynamic_order: bool,
     /// In which order roots are tried (section 4.7).
     pub order: Order,
-    /// Whether trees of depth two are found from pair counts. The binary engine cannot do otherwise.
-    pub depth_two: bool,
     /// How masses that differ are added up.
     pub counting: Counting,
     /// Whether to use only the instructions that every processor has.
@@ -127,7 +124,7 @@ pub enum Engine {
 impl Default for Switches {
     fn default() -> Self {
         Switches {
-            plain: false,
+            reference: false,
             cache: CacheKind::Cases,
             bounds: true,
             transpositions: true,
@@ -136,7 +133,6 @@ impl Default for Switches {
             matrices: true,
             dynamic_order: true,
             order: Order::DepthTwo,
-            depth_two: true,
             counting: Counting::Estimated,
             baseline: false,
             parallel_work: 1_000_000,

@@ -1,6 +1,6 @@
 //! The search's view of the data: rows of oriented tests with integer masses.
 
-use std::ops::{AddAssign, Range, Sub};
+use std::ops::{AddAssign, Sub};
 
 use super::label_masses::ClassMasses;
 use crate::bits;
@@ -8,7 +8,6 @@ use crate::budget::{Stop, Ticker};
 use crate::constraint::Constraints;
 use crate::data::BinaryTable;
 use crate::objective::{self, Objective};
-use crate::tree::Test;
 
 /// An unsigned integer wide enough for the total mass: u32 where it fits, for half the memory traffic, else u64.
 pub(super) trait Mass: Copy + Default + Ord + AddAssign + Sub<Output = Self> + Into<u64> + Send + Sync {
@@ -31,12 +30,8 @@ impl Mass for u64 {
 
 /// Distinct rows, each with the mass of its classes.
 ///
-/// The cuts of one column are a *chain*: who passes one passes all after it, so a row is told by the first cut it
-/// passes. All other tests are *oriented*: `true` is the rarer side. What a row adds to the counts is then a short list:
-/// the first cut of each chain that it passes, and the other tests it is on the true side of. The list is read off the
-/// bits where it is needed: that costs little beside the pairs it makes.
-/// Channel c < classes holds the mass of class
-/// c; where `min_leaf` matters one more channel holds the support: the number of cases, or their mass.
+/// Tests are *oriented*: `true` is the rarer side, so that what is listed of a row is short. Channel c < classes holds the
+/// mass of class c; where `min_leaf` matters one more channel holds the support: the number of cases, or their mass.
 pub(super) struct Problem<M> {
     pub(super) n_tests: usize,
     pub(super) n_classes: usize,
@@ -48,34 +43,8 @@ pub(super) struct Problem<M> {
     words: usize,
     bits: Vec<u64>,
     flipped: Vec<bool>,
-    /// Runs of tests that make up all tests: chains of at least two cuts, and other tests.
-    segments: Vec<Segment>,
-    n_entries: usize,
     mass_starts: Vec<usize>,
     masses: Vec<(u32, M)>,
-}
-
-/// A run of tests: the cuts of one column, ascending, or other tests.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Segment {
-    pub(super) tests: Range<usize>,
-    pub(super) is_chain: bool,
-}
-
-/// Chains are what is left of a column's cuts after those that repeat a test of an earlier column are gone.
-fn segments(tests: &[Test]) -> Vec<Segment> {
-    let column = |test: &Test| matches!(test, Test::AtMost { .. }).then(|| test.feature());
-    let mut segments: Vec<Segment> = Vec::new();
-    let mut start = 0;
-    for run in tests.chunk_by(|a, b| column(a).is_some() && column(a) == column(b)) {
-        let (end, is_chain) = (start + run.len(), run.len() > 1);
-        match segments.last_mut() {
-            Some(last) if !(last.is_chain || is_chain) => last.tests.end = end,
-            _ => segments.push(Segment { tests: start..end, is_chain }),
-        }
-        start = end;
-    }
-    segments
 }
 
 /// The cases at a node: rows in ascending order, and the branches taken to get here.
@@ -117,19 +86,7 @@ impl<M: Mass> Problem<M> {
             }
             ticker.tick(300 * words)?;
         }
-        let segments = segments(&table.tests);
-        let mut flipped = vec![false; n_tests];
-        let mut n_entries = 0;
-        for segment in &segments {
-            if segment.is_chain {
-                n_entries += passes[segment.tests.end - 1] as usize; // who passes any cut passes the last
-                continue;
-            }
-            for test in segment.tests.clone() {
-                flipped[test] = 2 * passes[test] as usize > n_rows;
-                n_entries += (passes[test] as usize).min(n_rows - passes[test] as usize);
-            }
-        }
+        let flipped: Vec<bool> = passes.iter().map(|&passes| 2 * passes as usize > n_rows).collect();
         let mut flips = vec![0u64; words];
         (0..n_tests).filter(|&t| flipped[t]).for_each(|t| bits::set(&mut flips, t));
         let mut problem = Problem {
@@ -142,8 +99,6 @@ impl<M: Mass> Problem<M> {
             words,
             bits: std::mem::take(&mut table.bits),
             flipped,
-            segments,
-            n_entries,
             mass_starts: vec![0],
             masses: Vec::new(),
         };
@@ -166,27 +121,38 @@ impl<M: Mass> Problem<M> {
         Ok(problem)
     }
 
-    /// All cases.
-    pub(super) fn root(&self) -> Cases {
-        Cases { rows: (0..self.n_rows as u32).collect(), path: Vec::new() }
-    }
-
-    /// Writes to `entries` what a row adds to the counts, ascending: the first cut of each chain that it passes, and the
-    /// other tests that it is on the true side of.
-    #[inline]
-    pub(super) fn read_entries(&self, row: u32, entries: &mut Vec<u32>) {
-        entries.clear();
-        let start = row as usize * self.words;
-        let bits = &self.bits[start..start + self.words];
-        for segment in &self.segments {
-            let most = if segment.is_chain { 1 } else { usize::MAX };
-            entries.extend(bits::ones_in(bits, segment.tests.clone()).take(most).map(|test| test as u32));
+    /// Rows of a single class and mass, given which tests each passes: for checks.
+    pub(super) fn of_single(
+        (n_tests, n_classes): (usize, usize),
+        node_penalty: u64,
+        rows: impl Iterator<Item = ((u32, M), Vec<usize>)>,
+    ) -> Self {
+        let words = bits::words(n_tests);
+        let (mut bits, mut masses) = (Vec::new(), Vec::new());
+        for (mass, passed) in rows {
+            let start = bits.len();
+            bits.resize(start + words, 0);
+            passed.into_iter().for_each(|test| bits::set(&mut bits[start..], test));
+            masses.push(mass);
+        }
+        Problem {
+            n_tests,
+            n_classes,
+            n_rows: masses.len(),
+            channels: n_classes,
+            min_leaf: 1,
+            node_penalty,
+            words,
+            bits,
+            flipped: vec![false; n_tests],
+            mass_starts: (0..=masses.len()).collect(),
+            masses,
         }
     }
 
-    /// Chains and other tests, in order.
-    pub(super) fn segments(&self) -> &[Segment] {
-        &self.segments
+    /// All cases.
+    pub(super) fn root(&self) -> Cases {
+        Cases { rows: (0..self.n_rows as u32).collect(), path: Vec::new() }
     }
 
     /// The oriented tests of a row, a bit each.
@@ -198,11 +164,6 @@ impl<M: Mass> Problem<M> {
     #[inline]
     pub(super) fn masses(&self, row: u32) -> &[(u32, M)] {
         &self.masses[self.mass_starts[row as usize]..self.mass_starts[row as usize + 1]]
-    }
-
-    /// How many entries a row has, on average.
-    pub(super) fn mean_entries(&self) -> usize {
-        self.n_entries / self.n_rows.max(1)
     }
 
     /// How many masses all rows have together.
@@ -247,9 +208,27 @@ impl<M: Mass> Problem<M> {
         totals
     }
 
+    /// The greatest mass or cost that a search adds up, given what all labels save.
+    pub(super) fn greatest(&self, total: u64) -> u64 {
+        self.totals(&self.root()).into_iter().map(M::into).max().unwrap_or(0).max(total)
+    }
+
     /// The cost of the best leaf.
     pub(super) fn leaf(&self, totals: &[M]) -> u64 {
         objective::leaf(&totals[..self.n_classes]).0
+    }
+
+    /// What every tree costs on some rows: cases that no test tells apart end in one leaf, where all but those of their most
+    /// frequent class are errors.
+    pub(super) fn equivalent_points(&self, rows: &[u32]) -> u64 {
+        let errors = |&row: &u32| {
+            let masses = self.masses(row).iter().filter(|entry| (entry.0 as usize) < self.n_classes);
+            let (sum, most) = masses.fold((0, 0), |(sum, most): (u64, u64), &(_, mass)| {
+                (sum + mass.into(), most.max(mass.into()))
+            });
+            sum - most
+        };
+        rows.iter().map(errors).sum()
     }
 
     /// Whether cases of these totals may stand in a branch of a split.

@@ -84,9 +84,10 @@ pub(super) struct Incumbent {
     pub(super) bound: u64,
 }
 
-/// Keeps the incumbent of a search and publishes it.
+/// Keeps the incumbent of a search and publishes it. Engines tell it costs without `constant`, which all trees cost.
 pub(super) struct Anytime<'a> {
     incumbent: Mutex<Incumbent>,
+    constant: u64,
     board: &'a Board,
     budget: &'a Budget,
     scale: &'a CostScale,
@@ -102,13 +103,20 @@ impl<'a> Anytime<'a> {
         budget: &'a Budget,
     ) -> Self {
         let incumbent = Incumbent { shape: Shape::Leaf, cost: leaf, bound: bound.min(leaf) };
-        let anytime = Anytime { incumbent: Mutex::new(incumbent), board, budget, scale: objective.scale() };
+        let anytime =
+            Anytime { incumbent: Mutex::new(incumbent), constant: 0, board, budget, scale: objective.scale() };
         anytime.update(|_| {});
         anytime
     }
 
+    /// From now on costs are told without this, which an engine took away from those of all trees.
+    pub(super) fn without(&mut self, constant: u64) {
+        self.constant = constant;
+    }
+
+    /// The cost of the best tree.
     pub(super) fn cost(&self) -> u64 {
-        self.lock().cost
+        self.lock().cost - self.constant
     }
 
     pub(super) fn finish(self) -> Incumbent {
@@ -117,6 +125,7 @@ impl<'a> Anytime<'a> {
 
     /// Takes a tree if it is the best so far.
     pub(super) fn offer(&self, shape: Shape, cost: u64) {
+        let cost = cost + self.constant;
         self.update(|incumbent| {
             if cost < incumbent.cost {
                 (incumbent.shape, incumbent.cost) = (shape, cost);
@@ -126,6 +135,7 @@ impl<'a> Anytime<'a> {
 
     /// Takes a tree in place of the best so far, of the same cost.
     pub(super) fn replace(&self, shape: Shape, cost: u64) {
+        let cost = cost + self.constant;
         self.update(|incumbent| {
             debug_assert!(cost <= incumbent.cost);
             (incumbent.shape, incumbent.cost) = (shape, cost);
@@ -134,6 +144,7 @@ impl<'a> Anytime<'a> {
 
     /// Takes a bound on all trees. It cannot exceed the cost of a tree in hand.
     pub(super) fn prove(&self, bound: u64) {
+        let bound = bound.saturating_add(self.constant);
         self.update(|incumbent| incumbent.bound = incumbent.bound.max(bound.min(incumbent.cost)));
     }
 

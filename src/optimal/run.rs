@@ -2,23 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
+use super::binary::{self, Accumulator, BinaryEngine, Instances};
+use super::driver::{self, Goal, Timing, TreeLimits};
 use super::label_masses::{ClassMasses, class_masses};
-use super::params::Checked;
-use super::problem::{self, Mass, Problem};
+use super::params::{Checked, Params, Switches};
+use super::problem::{Mass, Problem};
 use super::progress::{Anytime, Board, Incumbent};
-use super::reference::engine::{Counters, ReferenceEngine};
-use super::reference::pair_counts::PairCounts;
-use super::{binary, reference};
+use super::reference::Reference;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::Constraints;
 use crate::data::{BinaryTable, Dataset, Schema};
 use crate::objective::{Objective, Units};
 use crate::threads;
 
-/// How much more work than a node's pays for a pool of threads: some ten milliseconds.
-const POOL: u64 = 20;
+/// How much more work than a node's pays for a pool of threads: some milliseconds.
+const POOL: u64 = 2;
 
 /// What all engines are given.
 pub(super) struct Run<'a> {
@@ -68,109 +68,117 @@ impl<'a> Run<'a> {
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Result<(Incumbent, Option<Stop>), Stop> {
         let constraints = &self.constraints;
-        let switches = &self.params.params.switches;
-        let (depth, nodes) = crate::constraint::usable(constraints.max_depth, constraints.max_nodes);
         let mut ticker = Ticker::new(self.budget);
         let masses = self.class_masses(&table.pattern_of, table.n_patterns, &mut ticker)?;
         let _problem = self.budget.reserve(Problem::<M>::bytes(masses.n_entries(), table, constraints.min_leaf))?;
         let problem: Problem<M> = Problem::new(table, self.objective, &masses, constraints, &mut ticker)?;
         drop(masses);
-        // Half of the memory is the cache's; the rest is for the nodes on the stacks of all threads, of which each has
-        // cases, counts of single tests and bounds, and then pairs.
-        let (available, scratches) =
-            (self.budget.available(), |threads: usize| (threads * (depth as usize + 2)) as u64);
-        let of_node = (PairCounts::bytes_besides(&problem) + 128 * problem.n_tests + 16 * problem.n_rows) as u64;
-        let mut reference_threads = self.threads;
-        while reference_threads > 1 && scratches(reference_threads) * of_node > available / 4 {
-            reference_threads /= 2;
-        }
-        let for_nodes = available / 2 / scratches(reference_threads);
-        let mut search = ReferenceEngine {
-            problem: &problem,
-            budget: self.budget,
-            cache: switches.cache.build(problem.n_rows, available / 2),
-            bounds: switches.bounds,
-            depth_two: switches.depth_two,
-            threads: reference_threads,
-            parallel_work: switches.parallel_work,
-            pair_bytes: for_nodes.saturating_sub(of_node) as usize,
-            scratch: Mutex::new(Vec::new()),
-            stats: Counters::default(),
-        };
-        if of_node > for_nodes || PairCounts::bytes(&problem, &(0..1.min(problem.n_tests))) > search.pair_bytes {
-            return Err(Stop::Memory);
-        }
         let root = problem.root();
-        let leaf = problem.leaf(&problem.totals(&root));
-        let floor = reference::similarity::equivalent_points(&problem, &root);
-        let anytime = Anytime::new(leaf, floor, self.objective, self.board, self.budget);
-        if let Some(most) = self.params.params.discrepancies
-            && let Err(stop) = search.offer_limited(&root, (depth, nodes), most, &anytime)
-        {
-            return Ok((anytime.finish(), Some(stop)));
-        }
-        if let Some(stop) = self.binary(&mut search, &root, (depth, nodes), &anytime, stats) {
-            // A limit before the search proper leaves the trees found so far.
-            return Ok((anytime.finish(), stop.unwrap_or_else(Some)));
-        }
-        let _nodes = self.budget.reserve(self.budget.available())?;
-        let threads = if search.work(&root, depth) / POOL > switches.parallel_work { reference_threads } else { 1 };
-        let stop = threads::with_pool(threads, |threads| {
-            search.threads = threads;
-            let stop = search.prove_and_rebuild(&root, depth, nodes, self.params.params.rank, &anytime).err();
-            stats.insert("depth_two", search.stats.depth_two.load(Relaxed));
-            stats.insert("cache_hits", search.stats.cache_hits.load(Relaxed));
-            stats.insert("cache_bytes", search.cache.bytes());
-            stats.insert("bounded", search.stats.bounded.load(Relaxed));
-            stats.insert("patterns", problem.n_rows as u64);
-            stats.insert("threads", threads as u64);
-            stop
-        });
+        let (leaf, floor) = (problem.leaf(&problem.totals(&root)), problem.equivalent_points(&root.rows));
+        let mut anytime = Anytime::new(leaf, floor, self.objective, self.board, self.budget);
+        stats.insert("patterns", problem.n_rows as u64);
+        let stop = match self.binary(&problem, &mut anytime, stats) {
+            Some(result) => result.err(),
+            None => self.reference(&problem, &anytime, stats).err(),
+        };
         Ok((anytime.finish(), stop))
     }
-}
 
-impl Run<'_> {
-    /// Runs the binary search, if it is fit for the problem.
-    fn binary<M: Mass>(
+    pub(super) fn goal(&self) -> Goal {
+        let Params { rank, discrepancies, .. } = self.params.params;
+        let limits = TreeLimits::new(self.constraints.max_depth, self.constraints.max_nodes);
+        Goal { limits, rank, discrepancies }
+    }
+
+    /// Runs the reference.
+    fn reference<M: Mass>(
         &self,
-        reference: &mut ReferenceEngine<M>,
-        root: &problem::Cases,
-        limits: (u32, u64),
+        problem: &Problem<M>,
         anytime: &Anytime,
         stats: &mut BTreeMap<&'static str, u64>,
-    ) -> Option<Result<Option<Stop>, Stop>> {
-        let switches = &self.params.params.switches;
-        let problem = reference.problem;
-        if switches.plain || limits.0 < 3 || problem.n_tests == 0 {
+    ) -> Result<(), Stop> {
+        // Half of the memory is the cache's, the rest for the cases of the nodes on the stack.
+        let available = self.budget.available();
+        let _held = self.budget.reserve(available)?;
+        let depth = u64::from(self.constraints.max_depth);
+        if (problem.n_rows as u64).saturating_mul(16 * (depth + 1)) > available / 2 {
+            return Err(Stop::Memory);
+        }
+        let Switches { ref cache, bounds, .. } = self.params.params.switches;
+        let reference = Reference {
+            problem,
+            budget: self.budget,
+            cache: cache.build(problem.n_rows, available / 2),
+            bounds,
+            stats: Default::default(),
+        };
+        let (mut root, mut timing) = (problem.root(), Timing::default());
+        let result = driver::search(&mut &reference, &mut root, self.goal(), anytime, &mut timing);
+        stats.insert("cache_hits", reference.stats.cache_hits.load(Relaxed));
+        stats.insert("cache_bytes", reference.cache.bytes());
+        stats.insert("bounded", reference.stats.bounded.load(Relaxed));
+        stats.insert("threads", 1);
+        timing.tell(stats);
+        result
+    }
+
+    /// Runs the binary engine. `None` if the memory does not hold what it needs.
+    fn binary<M: Mass>(
+        &self,
+        problem: &Problem<M>,
+        anytime: &mut Anytime,
+        stats: &mut BTreeMap<&'static str, u64>,
+    ) -> Option<Result<(), Stop>> {
+        // A leaf needs no engine.
+        let is_leaf = problem.n_tests == 0 || self.constraints.max_depth == 0;
+        if self.params.params.switches.reference || is_leaf {
             return None;
         }
-        let most = self.objective.total().max(problem.totals(root).iter().map(|&mass| mass.into()).max().unwrap_or(0));
         // Half the range, for differences.
-        let lane = if most < 1 << 15 {
-            2
-        } else if most < 1 << 31 {
-            4
-        } else {
-            8
+        let lane = match problem.greatest(self.objective.total()) {
+            most if most < 1 << 15 => 2,
+            most if most < 1 << 31 => 4,
+            _ => 8,
         };
         let ticker = &mut Ticker::new(self.budget);
-        let instances = self.budget.reserve(0).and_then(|mut charged| {
-            Ok((binary::Instances::new(problem, lane, switches.counting, ticker, &mut charged)?, charged))
-        });
+        let counting = self.params.params.switches.counting;
+        let instances = self
+            .budget
+            .reserve(0)
+            .and_then(|mut charged| Ok((Instances::new(problem, lane, counting, ticker, &mut charged)?, charged)));
         let (instances, _charged) = match instances {
             Ok(made) => made,
-            // The reference engine needs no instances.
+            // The reference needs no instances.
             Err(Stop::Memory) => return None,
             Err(stop) => return Some(Err(stop)),
         };
+        match lane {
+            2 => self.binary_in::<M, u16>(problem, instances, anytime, stats),
+            4 => self.binary_in::<M, u32>(problem, instances, anytime, stats),
+            _ => self.binary_in::<M, u64>(problem, instances, anytime, stats),
+        }
+    }
+
+    /// Runs the binary engine in lanes of this kind.
+    fn binary_in<M: Mass, L: Accumulator>(
+        &self,
+        problem: &Problem<M>,
+        instances: Instances,
+        anytime: &mut Anytime,
+        stats: &mut BTreeMap<&'static str, u64>,
+    ) -> Option<Result<(), Stop>> {
+        let (switches, goal) = (&self.params.params.switches, self.goal());
         // Half of the memory is for nodes, at the cost of their pairs, then of threads; a quarter for the cache.
         let available = self.budget.available();
-        let needs = |keeps_pairs: bool, threads: usize| binary::bytes(&instances, lane, keeps_pairs, limits.0, threads);
+        let needs = |keeps_pairs: bool, threads: usize| {
+            binary::bytes(&instances, size_of::<L>(), keeps_pairs, goal.limits.depth, threads)
+        };
         let fits = |&(keeps_pairs, threads): &(bool, usize)| needs(keeps_pairs, threads) <= available / 2;
         let fewer =
             std::iter::successors(Some(self.threads), |&threads| Some(threads / 2).filter(|&threads| threads > 0));
-        let ways = [(switches.matrices, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
+        // Trees of depth two need no pairs but those at hand.
+        let keeps = switches.matrices && goal.limits.depth > 2;
+        let ways = [(keeps, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
         let (keeps_pairs, most_threads) = ways.into_iter().find(fits)?;
         let for_nodes = needs(keeps_pairs, most_threads);
         let room = binary::CacheRoom { cache: available / 4, bounds: (available * 3 / 4).saturating_sub(for_nodes) };
@@ -178,19 +186,17 @@ impl Run<'_> {
             Ok(nodes) => nodes,
             Err(stop) => return Some(Err(stop)),
         };
-        let threads = if reference.work(root, limits.0) / POOL > switches.parallel_work { most_threads } else { 1 };
-        Some(threads::with_pool(threads, |threads| {
-            reference.threads = threads;
-            let (engine_switches, rank) = (switches.binary(keeps_pairs), self.params.params.rank);
-            let report = match lane {
-                2 => binary::search::<M, u16>(reference, instances, engine_switches, root, limits, rank, anytime, room),
-                4 => binary::search::<M, u32>(reference, instances, engine_switches, root, limits, rank, anytime, room),
-                _ => binary::search::<M, u64>(reference, instances, engine_switches, root, limits, rank, anytime, room),
-            }?;
-            stats.extend(report.counters);
-            stats.insert("patterns", problem.n_rows as u64);
+        let pays = goal.limits.depth > 2 && instances.work(goal.limits.depth) / POOL > switches.parallel_work;
+        Some(threads::with_pool(if pays { most_threads } else { 1 }, |threads| {
+            let switches = switches.binary(keeps_pairs);
+            let mut engine =
+                BinaryEngine::<M, L>::new(problem, instances, self.budget, switches, threads, goal.limits.depth, room)?;
+            let mut timing = Timing::default();
+            let result = engine.search(problem.root(), goal, anytime, &mut timing);
+            stats.extend(engine.counts());
             stats.insert("threads", threads as u64);
-            Ok(report.stop)
+            timing.tell(stats);
+            result
         }))
     }
 }

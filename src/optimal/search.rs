@@ -16,8 +16,7 @@ use super::{continuous, to_tree};
 use crate::budget::{Budget, Status, Stop, Ticker};
 use crate::data::{BinaryTable, Dataset, Labels, Schema, Target};
 use crate::error::{Error, Result};
-use crate::greedy::ClassWeight;
-use crate::objective::{LabelCosts, Loss, Objective, Units};
+use crate::objective::{ClassWeight, LabelCosts, Loss, Objective, Units};
 use crate::threads;
 use crate::tree::Tree;
 

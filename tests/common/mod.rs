@@ -115,13 +115,13 @@ pub fn random_table(random: &mut Random) -> Dataset {
         .expect("the table is well formed")
 }
 
-/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, dynamic order, order of
-/// tests, depth-two solver, baseline instructions, threads.
-pub type Levels = [usize; 14];
+/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, matrices, dynamic order, order of
+/// tests, counting, baseline instructions, threads, discrepancies.
+pub type Levels = [usize; 13];
 
 /// How many levels each has.
 pub const LEVELS: Levels =
-    [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, 2, Order::ALL.len(), 2, Counting::ALL.len(), 2, 2, 3];
+    [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, 2, Order::ALL.len(), Counting::ALL.len(), 2, 2, 3];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
     let [
@@ -134,14 +134,13 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         matrices,
         dynamic,
         order,
-        depth_two,
         counting,
         baseline,
         threads,
         discrepancies,
     ] = levels;
     let switches = Switches {
-        plain: engine == 1,
+        reference: engine == 1,
         cache: CacheKind::ALL[cache],
         bounds: bounds == 1,
         transpositions: transpositions == 1,
@@ -150,7 +149,6 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         matrices: matrices == 1,
         dynamic_order: dynamic == 1,
         order: Order::ALL[order],
-        depth_two: depth_two == 1,
         counting: Counting::ALL[counting],
         baseline: baseline == 1,
         parallel_work: 0,

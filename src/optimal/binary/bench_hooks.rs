@@ -25,8 +25,8 @@ pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
     let search = BinaryEngine::<M, L>::new(problem, instances, budget, switches, 1, 3, room)?;
     let mut at = search.nodes.take();
     let ids = search.instances.of_rows(&problem.root().rows);
-    search.root_node(ids.clone(), &mut at.node)?;
-    measure("node", &mut || search.root_node(ids.clone(), &mut at.node));
+    search.root_node(&ids, &mut at.node)?;
+    measure("node", &mut || search.root_node(&ids, &mut at.node));
     measure("depth_two/stored", &mut || search.shallow(&mut at).map(drop));
     let (node, stumps) = (&at.node, &mut at.stumps);
     let shape = search.shape(node);

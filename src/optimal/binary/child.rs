@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::smallvec;
 
+use super::super::bound_check::Reason;
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
@@ -34,6 +35,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             for (level, &value) in values.iter().enumerate().take(run.branch.len()) {
                 state.bounds.raise(side, level, root, value);
             }
+            self.check_roots(Reason::Solved, run.node, run.ask, &state.bounds);
         };
         if run.ask.depth == 3 {
             raise(&self.solve_depth_two(run, root, side, &floors, cell)?);

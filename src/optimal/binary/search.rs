@@ -8,10 +8,9 @@ use std::sync::{Mutex, RwLock};
 
 use smallvec::smallvec;
 
+use super::super::bound_check::Reason;
 use super::super::problem::Mass;
-use super::Order;
 use super::accumulator::Accumulator;
-use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
@@ -36,11 +35,11 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// Makes the node of these instances, over all tests.
-    pub(super) fn root_node(&self, ids: Vec<u32>, node: &mut Node<L>) -> Result<(), Stop> {
-        node.starts = self.instances.starts(&ids);
+    pub(super) fn root_node(&self, ids: &[u32], node: &mut Node<L>) -> Result<(), Stop> {
+        node.starts = self.instances.starts(ids);
         node.keeps = self.switches.keeps_pairs;
-        let parent = Parent { rows: &self.rows, layout: self.layout, live: &self.live, test: &self.test, picked: &ids };
-        node.ids.clone_from(&ids);
+        let parent = Parent { rows: &self.rows, layout: self.layout, live: &self.live, test: &self.test, picked: ids };
+        ids.clone_into(&mut node.ids);
         node.build(self.isa, &self.instances, &parent, &mut Ticker::new(self.budget))
     }
 
@@ -83,7 +82,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             // A leaf and trees of depth two were looked at: they are in the costs.
             refined.min(cost(level)).max(ask.floors[level])
         };
-        Ok((0..ask.levels.len()).map(value).collect())
+        let values = (0..ask.levels.len()).map(value).collect();
+        self.check_values(Reason::Refined, &at.node, ask, &values);
+        Ok(values)
     }
 
     /// Readies the bounds of the roots of a node.
@@ -96,6 +97,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         state.bounds.reset(stride, ask.levels.len(), branch.len());
         if let Some(inherited) = inherited {
             state.bounds.inherit(&inherited.bounds, &node.origin);
+            self.check_roots(Reason::Transposition, node, ask, &state.bounds);
         }
         if matches!(ask.levels, NodeBudgets::UpTo(_)) {
             // Level 0 of a branch is a leaf.
@@ -105,6 +107,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                     state.bounds.raise(side, 0, root as usize, node.singles.leaf(shape, side == 1, root as usize));
                 }
             }
+            self.check_roots(Reason::Leaf, node, ask, &state.bounds);
         }
         let levels = branch.branch(ask.depth - 1).len();
         // What is known before any child is solved takes as much, here and on its way here.
@@ -129,8 +132,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
     /// as they come, in `at.roots`.
     pub(super) fn shallow(&self, at: &mut NodeBuffers<L>) -> Result<[u64; 4], Stop> {
-        let NodeBuffers { node, stumps, roots, line, .. } = at;
-        let leaf = node.leaf(self.instances.n_classes);
+        let NodeBuffers { node, stumps, roots, line, costs, .. } = at;
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
         let mut matrix = std::mem::take(node.matrix(shape));
@@ -150,12 +152,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         });
         *node.matrix(shape) = matrix;
         result?;
-        roots.clear();
-        let by_cost = self.switches.order == Order::DepthTwo;
-        Ok(depth_two_costs(shape, &node.live, &node.singles, stumps, leaf, self.problem.node_penalty, |root, cost| {
-            let rank = self.rank[node.test[root as usize] as usize];
-            roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
-        }))
+        *costs = self.depth_two_costs(node, stumps, roots);
+        Ok(*costs)
     }
 
     fn try_roots(&self, run: &NodeTask<L>, roots: &[RootCandidate]) -> Result<(), Stop> {
@@ -292,6 +290,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 passing: &run.node.singles.true_side,
                 root,
             });
+            self.check_roots(Reason::Similarity, run.node, run.ask, &state.bounds);
         }
     }
 

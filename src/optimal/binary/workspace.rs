@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use smallvec::SmallVec;
 
+use super::super::bound_check::BoundCheck;
 use super::super::cache::Cache;
 use super::super::problem::Problem;
 use super::BinarySwitches;
@@ -53,6 +54,8 @@ pub(in crate::optimal) struct BinaryEngine<'a, M, L> {
     pub(super) nodes: Pool<NodeBuffers<L>>,
     pub(super) cells: Pool<ChildBuffers<L>>,
     pub(super) stats: Counters,
+    /// What bounds are compared with, if they are checked.
+    pub(super) check: Option<BoundCheck<'a, M>>,
 }
 
 /// Buffers that are used again and again. A thread that steals work while it waits takes others.
@@ -88,6 +91,8 @@ pub(super) struct NodeBuffers<L> {
     /// Pairs of a few tests, where nodes do not keep them.
     pub(super) line: Aligned<L>,
     pub(super) roots: Vec<RootCandidate>,
+    /// The least costs of trees of depth two with at most 0 to 3 nodes.
+    pub(super) costs: [u64; 4],
 }
 
 /// An admissible root of a node; by order of trial if sorted.

@@ -1,35 +1,32 @@
-//! From least costs to the canonical tree, which is defined in [`super::super::reference::canonical`].
+//! The first root that reaches a cost, in the order of the canonical tree.
 //!
 //! Columns are gone through in order, and the cuts of each from the left: intervals are halved until the first cut is
 //! found that reaches the cost, with a target just above it.
 
-use super::super::shape::Shape;
+use super::super::driver::{Root, TreeLimits};
 use super::interval::Interval;
-use super::node::Side;
 use super::search::{BestTree, Branches, IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;
-use crate::constraint::{shares, usable};
+use crate::constraint::shares;
 
 impl<I: Index> IntervalSearch<'_, I> {
-    /// The canonical tree of a node, given its cost, which is the least. `open` are the cuts that may reach it; all, if
-    /// `None`.
-    pub(super) fn canonical(
+    /// The first root of a node that reaches the cost, which is the least and below that of a leaf. `open` are the cuts that
+    /// may reach it; all, if `None`.
+    pub(super) fn first_root(
         &mut self,
         level: usize,
-        (depth, nodes): (u32, u64),
+        TreeLimits { depth, nodes }: TreeLimits,
         cost: i64,
         open: Option<Vec<Interval>>,
-    ) -> Result<Shape, Stop> {
-        let (depth, nodes) = usable(depth, nodes);
+    ) -> Result<Root, Stop> {
         let relaxed = self.nodes.ground.min_leaf <= 1;
-        if self.nodes.at(level).leaf() == cost {
-            return Ok(Shape::Leaf);
-        }
         if depth == 1 {
             let (found, stump) = self.best_stump(level, None, None, relaxed, cost)?;
             debug_assert_eq!(found, cost);
-            return Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)));
+            let (column, rank) = stump.expect("a cost below that of a leaf is that of some split");
+            // What leaves cost is of no interest.
+            return Ok(Root { test: self.nodes.ground.test(column, rank), nodes: [0, 0], costs: [0, 0] });
         }
         let ask = Query { depth, nodes, target: cost + 1, ties: true, relaxed };
         let n_shares = Self::shares(depth, nodes).len();
@@ -65,46 +62,18 @@ impl<I: Index> IntervalSearch<'_, I> {
         }
         let (column, cut, branches) = found.expect("a cost below that of a leaf is that of some split");
         self.nodes.open(level, column);
-        let of = &self.nodes.ground.columns[column];
-        let passes_left = of.passes_left(self.nodes.opened(level, column).ranks[cut - 1].get());
-        let ((left, right), costs) = match shares(depth, nodes, true).nth(1) {
+        let rank = self.nodes.opened(level, column).ranks[cut - 1].get();
+        let passes_left = self.nodes.ground.columns[column].passes_left(rank);
+        let ((left, right), (on_left, on_right)) = match shares(depth, nodes, true).nth(1) {
             None => branches,
             Some(_) => self.smallest_share(level, (column, cut, passes_left), (depth, nodes), cost)?,
         };
-        if depth == 2 && relaxed {
-            let on_left = self.canonical_stump(level, (column, cut, false), left, costs.0)?;
-            let on_right = self.canonical_stump(level, (column, cut, true), right, costs.1)?;
-            self.nodes.open(level, column);
-            return Ok(self.split(level, column, cut, [on_left, on_right]));
+        let (mut nodes, mut costs) = ([left, right], [on_left as u64, on_right as u64]);
+        if !passes_left {
+            nodes.swap(0, 1);
+            costs.swap(0, 1);
         }
-        self.descend_to(level, column, cut, false);
-        let on_left = self.canonical(level + 1, (depth - 1, left), costs.0, None)?;
-        self.descend_to(level, column, cut, true);
-        let on_right = self.canonical(level + 1, (depth - 1, right), costs.1, None)?;
-        self.nodes.open(level, column);
-        Ok(self.split(level, column, cut, [on_left, on_right]))
-    }
-
-    /// The canonical stump on one side of a cut: on the first column that has one of this cost.
-    fn canonical_stump(
-        &mut self,
-        level: usize,
-        (column, cut, right): (usize, usize, bool),
-        nodes: u64,
-        cost: i64,
-    ) -> Result<Shape, Stop> {
-        self.nodes.open(level, column);
-        let side = Side { column, cut: self.nodes.opened(level, column).ranks[cut], right };
-        let mut classes = Vec::new();
-        self.nodes.classes_left(level, column, cut, &mut classes);
-        self.set_branches(level, &classes);
-        if nodes == 0 || self.stumps.branches[usize::from(right)].leaf == cost {
-            return Ok(Shape::Leaf);
-        }
-        let on = self.stumps.first_column(&mut self.nodes, level, side, cost, &mut self.ticker)?;
-        let (found, stump) = self.best_stump(level, Some(side), on, true, cost)?;
-        debug_assert_eq!(found, cost);
-        Ok(stump.map_or(Shape::Leaf, |stump| self.stump_shape(stump)))
+        Ok(Root { test: self.nodes.ground.test(column, rank), nodes, costs })
     }
 
     /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its branches:

@@ -16,7 +16,7 @@ pub(super) struct Column<I> {
     /// How many cuts are tests: all, or all but the last.
     pub(super) n_cuts: usize,
     /// The number of its first test.
-    pub(super) first_test: u32,
+    first_test: u32,
     /// The cut that asks for missing values: who passes it is on the right.
     missing_cut: Option<usize>,
 }
@@ -65,6 +65,19 @@ pub(super) struct RankedInstances<'b, I> {
     /// What all trees cost besides.
     pub(super) constant: u64,
     charged: Reserved<'b>,
+}
+
+impl<I> RankedInstances<'_, I> {
+    /// The test that separates ranks of a column up to this one from the next.
+    pub(super) fn test(&self, column: usize, rank: usize) -> u32 {
+        self.columns[column].first_test + rank as u32
+    }
+
+    /// The column of a test, and the last rank before it.
+    pub(super) fn column_and_rank(&self, test: u32) -> (usize, usize) {
+        let column = self.columns.partition_point(|column| column.first_test <= test) - 1;
+        (column, (test - self.columns[column].first_test) as usize)
+    }
 }
 
 impl<'b, I: Index> RankedInstances<'b, I> {

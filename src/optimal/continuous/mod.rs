@@ -1,11 +1,10 @@
 //! The engine for columns of many values: all thresholds, no 0/1 tests.
 //!
 //! `instances` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
-//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals, `start` a first
-//! tree; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
+//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
 //! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `parallel` shares the root out among threads,
-//! `canonical` finds the tree that users get, and `plan` says
-//! what may be kept in memory.
+//! `canonical` finds the roots of the tree that users get, `solver` is the engine as the driver sees it, and `plan` says what may
+//! be kept in memory.
 //!
 //! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
 //! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
@@ -15,6 +14,7 @@
 
 mod arena;
 mod canonical;
+mod check;
 mod depth_one;
 mod depth_two;
 mod instances;
@@ -25,25 +25,25 @@ mod parallel;
 mod plan;
 mod scan;
 mod search;
-mod start;
+mod solver;
 mod stump;
 mod stump_branch;
 
 use std::collections::BTreeMap;
 
 use super::label_masses::ClassMasses;
-use super::params::Rank;
+use super::bound_check::BoundCheck;
+use super::driver::{self, Timing};
 use super::progress::{Anytime, Incumbent};
 use super::run::Run;
 use crate::budget::{Stop, Ticker};
-use crate::constraint::usable;
 use crate::data::RankedTable;
 use crate::simd::Isa;
 use crate::threads;
 use instances::RankedInstances;
-use parallel::RootSearch;
 use plan::Plan;
-use search::{IntervalSearch, Query};
+use search::IntervalSearch;
+use solver::ContinuousSolver;
 use stump::Index;
 
 /// The best tree, and why the search ended early if it did. Fails if a limit struck before there was any tree.
@@ -69,93 +69,37 @@ fn with_index<'b, I: Index>(
     stats: &mut BTreeMap<&'static str, u64>,
     ticker: &mut Ticker<'b>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
-    let constraints = &run.constraints;
-    let limits = usable(constraints.max_depth, constraints.max_nodes);
+    let depth = run.goal().limits.depth;
     let mut ground: RankedInstances<I> = RankedInstances::new(run, table, &masses, ticker)?;
     drop(masses);
     // The ground has them in its own way.
     table.columns.iter_mut().for_each(|column| column.ranks = Vec::new());
     let isa = if run.params.params.switches.baseline { Isa::all()[0] } else { Isa::best() };
-    let most_threads = if limits.0 > 2 { run.threads } else { 1 };
-    let Plan { by_pairs, threads, room, charged: _charged } = Plan::new(&ground, limits.0, most_threads, run.budget)?;
+    let most_threads = if depth > 2 { run.threads } else { 1 };
+    let Plan { by_pairs, threads, room, charged: _charged } = Plan::new(&ground, depth, most_threads, run.budget)?;
     if by_pairs {
         ground.pair_classes(ticker)?;
     }
+    let problem = BoundCheck::<u64>::IS_ON.then(|| ground.problem());
+    let check = problem.as_ref().and_then(|problem| BoundCheck::new(problem, depth));
     threads::with_pool(threads, |threads| {
-        let mut workers: Vec<IntervalSearch<I>> =
-            (0..threads).map(|_| IntervalSearch::new(&ground, limits.0, isa, run.budget, room)).collect();
+        let workers: Vec<IntervalSearch<I>> =
+            (0..threads).map(|_| IntervalSearch::new(&ground, depth, isa, run.budget, room, check.as_ref())).collect();
         let leaf = workers[0].nodes.at(0).leaf();
-        let anytime =
-            Anytime::new(leaf as u64 + ground.constant, ground.constant, run.objective, run.board, run.budget);
-        let whole = Whole { anytime: &anytime, limits, rank: run.params.params.rank };
-        let stop = whole.search(&ground, &mut workers).err();
+        let constant = ground.constant;
+        let mut anytime = Anytime::new(leaf as u64 + constant, constant, run.objective, run.board, run.budget);
+        anytime.without(constant);
+        let (mut solver, mut timing) = (ContinuousSolver::new(workers), Timing::default());
+        let stop = driver::search(&mut solver, &mut 0, run.goal(), &anytime, &mut timing).err();
+        let workers = solver.workers;
+        timing.tell(stats);
+        if let Some(check) = &check {
+            stats.insert("bounds_checked", check.n_checked());
+        }
         stats.insert("patterns", table.n_patterns as u64);
         stats.insert("threads", threads as u64);
         stats.insert("cuts_tried", workers.iter().map(|worker| worker.tried).sum());
         stats.insert("instances_scanned", workers.iter().map(|worker| worker.stumps.scans).sum());
         Ok((anytime.finish(), stop))
     })
-}
-
-/// The search of a whole table.
-struct Whole<'a> {
-    anytime: &'a Anytime<'a>,
-    limits: (u32, u64),
-    rank: Rank,
-}
-
-impl Whole<'_> {
-    fn search<'g, I: Index>(
-        &self,
-        ground: &'g RankedInstances<'g, I>,
-        workers: &mut [IntervalSearch<'g, I>],
-    ) -> Result<(), Stop> {
-        workers[0].budget.check()?;
-        let ((depth, nodes), constant) = (self.limits, ground.constant);
-        let relaxed = ground.min_leaf <= 1;
-        let mut cost = workers[0].nodes.at(0).leaf();
-        let mut open = None;
-        if depth > 0 && cost > ground.penalty {
-            // A tree of depth three is found about as fast.
-            if depth > 3 {
-                let (shape, found) = workers[0].look_ahead(0, (depth, nodes))?;
-                self.anytime.offer(shape, found as u64 + constant);
-                cost = cost.min(found);
-            }
-            // Shallower trees take a small part of the time and give incumbents that cut the deeper search short.
-            for shallow in 2..=depth {
-                let is_last = shallow == depth;
-                let (depth, nodes) = usable(shallow, nodes);
-                let ask = Query { depth, nodes, target: i64::MAX / 4, ties: is_last, relaxed };
-                let root = RootSearch { anytime: self.anytime, constant, ask, proves: is_last };
-                let (found, ties) = root.search(workers, cost)?;
-                cost = found;
-                open = is_last.then_some(ties);
-            }
-            if depth == 1 {
-                let stump = workers[0].solve(0, &Query { depth, nodes, target: cost, ties: false, relaxed })?;
-                cost = stump.upper.min(cost);
-            }
-        }
-        let worker = &mut workers[0];
-        self.anytime.prove(cost as u64 + constant);
-        let mut shape = worker.canonical(0, (depth, nodes), cost, open)?;
-        if self.rank == Rank::ObjectiveThenNodes {
-            self.anytime.replace(shape.clone(), cost as u64 + constant);
-            // Algorithm 7 of MurTree.
-            let mut fewest = shape.n_nodes();
-            let mut reaches = |nodes: u64| -> Result<bool, Stop> {
-                let ask = Query { depth, nodes, target: cost + 1, ties: false, relaxed };
-                Ok(worker.solve(0, &ask)?.upper == cost)
-            };
-            while fewest > 0 && reaches(fewest - 1)? {
-                fewest -= 1;
-            }
-            if fewest < shape.n_nodes() {
-                shape = worker.canonical(0, (depth, fewest), cost, None)?;
-            }
-        }
-        self.anytime.replace(shape, cost as u64 + constant);
-        Ok(())
-    }
 }

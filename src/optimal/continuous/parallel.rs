@@ -61,8 +61,6 @@ impl Drop for EndsAll<'_, '_> {
 /// A search of all instances.
 pub(super) struct RootSearch<'a> {
     pub(super) anytime: &'a Anytime<'a>,
-    /// What was taken away from all costs.
-    pub(super) constant: u64,
     pub(super) ask: Query,
     /// Whether bounds of this search are bounds on all trees asked for.
     pub(super) proves: bool,
@@ -171,7 +169,7 @@ impl RootSearch<'_> {
                 Ok(None) => {}
             }
             if self.proves {
-                self.anytime.prove(state.bound().max(0) as u64 + self.constant);
+                self.anytime.prove(state.bound().max(0) as u64);
             }
             wake.notify_all();
         }
@@ -180,7 +178,7 @@ impl RootSearch<'_> {
     /// Makes the tree of the best root, for users to see.
     fn offer<I: Index>(&self, search: &mut IntervalSearch<I>, best: &BestTree) -> Result<(), Stop> {
         let shape = search.shape(0, best, &self.ask)?;
-        self.anytime.offer(shape, best.cost as u64 + self.constant);
+        self.anytime.offer(shape, best.cost as u64);
         Ok(())
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BinaryHeap;
 
 use smallvec::{SmallVec, smallvec};
 
+use super::super::bound_check::{BoundCheck, Reason};
 use super::super::shape::Shape;
 use super::depth_two::Stumps;
 use super::instances::RankedInstances;
@@ -99,6 +100,8 @@ pub(super) struct IntervalSearch<'g, I> {
     /// Room for the masses of classes on the left of a cut.
     pub(super) classes: Vec<i64>,
     pub(super) tried: u64,
+    /// What bounds are compared with, if they are checked.
+    pub(super) check: Option<&'g BoundCheck<'g, u64>>,
     room: MemoryShares,
 }
 
@@ -109,6 +112,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
         isa: Isa,
         budget: &'g Budget,
         room: MemoryShares,
+        check: Option<&'g BoundCheck<'g, u64>>,
     ) -> Self {
         IntervalSearch {
             nodes: Nodes::new(ground, depth.max(1) as usize, &room),
@@ -117,6 +121,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
             ticker: Ticker::new(budget),
             classes: Vec::new(),
             tried: 0,
+            check,
             room,
         }
     }
@@ -234,6 +239,10 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
             true => opened.beyond(cut, score - bar),
             false => (cut - 1, cut + 1),
         };
+        if score >= bar {
+            let around = interval.first.max(before.wrapping_add(1))..after.min(interval.last + 1);
+            self.check_passed_over(Reason::Radius, level, ask, (column, around), bar);
+        }
         let opened = self.nodes.opened(level, column);
         let mass = |cut: usize| opened.mass[cut];
         // The costs of either branch at the ends of the halves, and what a branch loses at most of what it has at the cut.
@@ -250,6 +259,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
             let (cuts, costs, lost) = half?;
             let lower = interval.lower.max(penalty + least(costs[0], costs[1]));
             if lower >= bar {
+                self.check_passed_over(Reason::NestedSets, level, ask, (column, cuts), bar);
                 return None;
             }
             let [left, right] = [0, 1].map(|branch| {
@@ -263,7 +273,9 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
                 };
                 End { costs: costs[branch].clone(), stumps }
             });
-            Some(Interval { lower, column, first: cuts.start, last: cuts.end - 1, left, right })
+            let half = Interval { lower, column, first: cuts.start, last: cuts.end - 1, left, right };
+            self.check_interval(Reason::NestedSets, level, ask, &half, bar);
+            Some(half)
         });
         let itself = Interval {
             lower: interval.lower.max(score),
@@ -273,6 +285,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
             left: End { costs: left, stumps: interval.left.stumps },
             right: End { costs: right, stumps: interval.right.stumps },
         };
+        self.check_interval(Reason::Solved, level, ask, &itself, bar);
         Ok(Some(Tried { cut, upper, branches, halves, itself }))
     }
 
@@ -472,7 +485,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
     fn root(&self, column: usize, rank: usize, [left, right]: [Shape; 2]) -> Shape {
         let of = &self.ground().columns[column];
         let passing_first = if of.passes_left(rank) { [left, right] } else { [right, left] };
-        Shape::Split(of.first_test + rank as u32, Box::new(passing_first))
+        Shape::Split(self.ground().test(column, rank), Box::new(passing_first))
     }
 }
 

@@ -5,10 +5,7 @@ use crate::data::{Dataset, Schema, Target};
 use crate::error::{Error, Result, list_names};
 use crate::greedy;
 use crate::names::quoted;
-use crate::objective::Units;
-
-/// The error of all cases together is below this many units.
-const MOST_UNITS: u64 = 1 << 62;
+use crate::objective::{MOST_UNITS, Units};
 
 /// The unit of mass and the classes of a table of held-out cases.
 ///
@@ -34,7 +31,7 @@ pub(super) fn validate<'d>(building: &Dataset, data: &'d Dataset, costs: &Costs)
 /// # Errors
 /// If weights and costs together have more digits than an error.
 fn mass_units(data: &Dataset, costs: &Costs) -> Result<Units> {
-    let most = u128::from(MOST_UNITS) / costs.greatest().max(1);
+    let most = MOST_UNITS as u128 / costs.greatest().max(1);
     let units = Units::within(data, (1u64 << most.ilog2()) as f64)?;
     // Rounding changes a mass by a part of 2^42 of the sum at most.
     let is_exact = |row: usize| {
@@ -45,8 +42,8 @@ fn mass_units(data: &Dataset, costs: &Costs) -> Result<Units> {
             count == 0 || near(units.value(units.mass(data, row) / count))
         })
     };
-    let is_fine = most >= greedy::MOST_UNITS as u128 || (0..data.n_rows()).all(is_exact);
-    if u128::from(units.total) * costs.greatest() < u128::from(MOST_UNITS) && is_fine {
+    let is_fine = most >= greedy::MOST_FRACTIONAL as u128 || (0..data.n_rows()).all(is_exact);
+    if u128::from(units.total) * costs.greatest() < MOST_UNITS as u128 && is_fine {
         return Ok(units);
     }
     Err(Error::InvalidParameter {

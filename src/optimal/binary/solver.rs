@@ -1,0 +1,349 @@
+//! The binary engine, as the driver sees it.
+
+use std::cell::OnceCell;
+use std::sync::Mutex;
+use std::sync::atomic::Ordering::Relaxed;
+
+use smallvec::smallvec;
+
+use super::super::driver::{Root, Solver, Ties, TreeLimits, by_ties, canonical, canonical_below};
+use super::super::problem::{Cases, Mass};
+use super::super::progress::Anytime;
+use super::super::shape::Shape;
+use super::accumulator::Accumulator;
+use super::canonical::Wanted;
+use super::multi_class::depth_two_costs;
+use super::node::{self, Node};
+use super::node_budgets::NodeBudgets;
+use super::workspace::{BinaryEngine, BudgetCosts, Improvement, NodeBuffers, Observer, Query, RootCandidate};
+use crate::budget::{Budget, Stop};
+use crate::threads::lock;
+
+/// Cases over all tests, with what is known of them.
+#[derive(Debug)]
+pub(in crate::optimal) struct BinaryNode<L> {
+    pub(super) cases: Cases,
+    /// Their instances, ascending, once they were asked for.
+    ids: OnceCell<Vec<u32>>,
+    pub(super) buffers: Box<NodeBuffers<L>>,
+    is_built: bool,
+    /// The least costs of trees of at most 0 to 3 nodes and this depth: one or two.
+    shallow: Option<(u32, [u64; 4])>,
+    /// The depth and node budgets for which the state has bounds.
+    pub(super) open: Option<(u32, NodeBudgets)>,
+    /// By position: roots that were tried on the way to the last one found.
+    pub(super) is_tried: Vec<bool>,
+}
+
+impl<L: Accumulator> BinaryNode<L> {
+    pub(super) fn new(cases: Cases, buffers: Box<NodeBuffers<L>>) -> Self {
+        let (ids, is_tried) = (OnceCell::new(), Vec::new());
+        BinaryNode { cases, ids, buffers, is_built: false, shallow: None, open: None, is_tried }
+    }
+}
+
+/// Trees of depth two that are always allowed to look for ties, besides as many as the proof took.
+const TIES: u64 = 1000;
+
+impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
+    fn ids<'n>(&self, node: &'n BinaryNode<L>) -> &'n [u32] {
+        node.ids.get_or_init(|| self.instances.of_rows(&node.cases.rows))
+    }
+
+    pub(super) fn build(&self, node: &mut BinaryNode<L>) -> Result<(), Stop> {
+        if !node.is_built {
+            self.ids(node);
+            let ids = node.ids.get().expect("they were made just now");
+            self.root_node(ids, &mut node.buffers.node)?;
+            node.is_built = true;
+        }
+        Ok(())
+    }
+
+    /// The least costs of trees of at most 0 to 3 nodes and a depth of one or two, whatever the depth asked for above that.
+    pub(super) fn shallow_costs(&self, node: &mut BinaryNode<L>, depth: u32) -> Result<[u64; 4], Stop> {
+        let depth = depth.min(2);
+        if let Some((_, costs)) = node.shallow.filter(|&(known, _)| known >= depth) {
+            return Ok(costs);
+        }
+        self.build(node)?;
+        let costs = if depth < 2 { self.stump_costs(&mut node.buffers) } else { self.shallow(&mut node.buffers)? };
+        node.shallow = Some((depth, costs));
+        Ok(costs)
+    }
+
+    /// The least costs of a leaf and of a single node. Its roots stay in `at.roots`, with leaves in place of their stumps.
+    fn stump_costs(&self, at: &mut NodeBuffers<L>) -> [u64; 4] {
+        let NodeBuffers { node, stumps, roots, .. } = at;
+        let shape = self.shape(node);
+        for (side, stumps) in [(true, &mut stumps.true_side), (false, &mut stumps.false_side)] {
+            stumps.fill_with(shape.stride, L::default());
+            for &root in &node.live {
+                stumps[root as usize] = L::of(node.singles.leaf(shape, side, root as usize));
+            }
+        }
+        self.depth_two_costs(node, stumps, roots)
+    }
+
+    /// The least costs of trees of depth two, given the best stumps of all roots, which are listed.
+    pub(super) fn depth_two_costs(
+        &self,
+        node: &Node<L>,
+        stumps: &super::stumps::Stumps<L>,
+        roots: &mut Vec<RootCandidate>,
+    ) -> [u64; 4] {
+        roots.clear();
+        let (leaf, penalty) = (node.leaf(self.instances.n_classes), self.problem.node_penalty);
+        let by_cost = self.switches.order == super::Order::DepthTwo;
+        depth_two_costs(self.shape(node), &node.live, &node.singles, stumps, leaf, penalty, |root, cost| {
+            let rank = self.rank[node.test[root as usize] as usize];
+            roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
+        })
+    }
+
+    /// The least cost of a node, if that is below the cutoff; else a lower bound that is not.
+    pub(super) fn least(&self, node: &mut BinaryNode<L>, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop> {
+        let TreeLimits { depth, nodes } = limits;
+        if depth <= 2 {
+            return Ok(self.shallow_costs(node, depth)?[nodes as usize]);
+        }
+        let levels = NodeBudgets::new(depth, nodes);
+        let (mut cutoffs, floors): (BudgetCosts, _) = (smallvec![0; levels.len()], smallvec![0; levels.len()]);
+        cutoffs[levels.top()] = cutoff;
+        self.values(node, &Query { depth, levels, cutoffs, floors }, None).map(|values| values[levels.top()])
+    }
+
+    /// Solves a node of depth three or more.
+    fn values(
+        &self,
+        node: &mut BinaryNode<L>,
+        ask: &Query,
+        watch: Option<&dyn Observer<L>>,
+    ) -> Result<BudgetCosts, Stop> {
+        self.build(node)?;
+        node.open = None;
+        let values = self.solve(&mut node.buffers, ask, None, watch, &node.cases.path)?;
+        node.shallow = Some((2, node.buffers.costs));
+        node.open = node.buffers.state.has_bounds.then_some((ask.depth, ask.levels));
+        Ok(values)
+    }
+
+    /// The fewest nodes of a tree that costs no more, given that so many are enough (Algorithm 7 of MurTree, for all
+    /// numbers of nodes at once).
+    fn fewest_nodes(&self, node: &mut BinaryNode<L>, depth: u32, enough: u64, cost: u64) -> Result<u64, Stop> {
+        let costs = self.shallow_costs(node, depth)?;
+        // Trees of one and of two nodes are no deeper than two.
+        if let Some(nodes) = (1..=2.min(u64::from(depth))).find(|&nodes| costs[nodes as usize] == cost) {
+            return Ok(nodes);
+        }
+        let TreeLimits { depth, nodes: most } = TreeLimits::new(depth, enough - 1);
+        if depth < 3 {
+            return Ok(enough);
+        }
+        let levels = NodeBudgets::UpTo(most as usize);
+        let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
+        let values = self.values(node, &Query { depth, levels, cutoffs, floors }, None)?;
+        Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
+    }
+
+    /// For each position of a node over all tests: the first test that splits its cases as it does.
+    fn first_tests(&self, node: &Node<L>) -> Vec<u32> {
+        let mut first_tests = vec![u32::MAX; node.layout.stride()];
+        for test in 0..self.problem.n_tests {
+            let place = node.place_of[self.layout.position(test)];
+            if place != node::NONE {
+                let first = &mut first_tests[place as usize / 2];
+                *first = (*first).min(test as u32);
+            }
+        }
+        first_tests
+    }
+}
+
+/// The engine at work for the driver.
+pub(in crate::optimal) struct BinarySolver<'e, 'a, M, L> {
+    pub(super) engine: &'e BinaryEngine<'a, M, L>,
+    /// How many trees of depth two there may be before the search for ties gives up.
+    most_for_ties: u64,
+}
+
+impl<'e, 'a, M: Mass, L: Accumulator> BinarySolver<'e, 'a, M, L> {
+    pub(super) fn new(engine: &'e BinaryEngine<'a, M, L>) -> Self {
+        BinarySolver { engine, most_for_ties: 0 }
+    }
+}
+
+impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
+    type Node = BinaryNode<L>;
+
+    fn budget(&self) -> &Budget {
+        self.engine.budget
+    }
+
+    fn node_penalty(&self) -> u64 {
+        self.engine.problem.node_penalty
+    }
+
+    fn leaf(&self, node: &BinaryNode<L>) -> u64 {
+        let ids = self.engine.ids(node);
+        self.engine.leaf_of(ids, &self.engine.instances.starts(ids))
+    }
+
+    fn solve(&mut self, node: &mut BinaryNode<L>, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop> {
+        self.engine.least(node, limits, cutoff)
+    }
+
+    fn first_root(&mut self, node: &mut BinaryNode<L>, limits: TreeLimits, cost: u64) -> Result<Root, Stop> {
+        let root = self.engine.next_reaching(node, Wanted { limits, cost, after: None, only_telling: false })?;
+        Ok(root.expect("a cost below that of a leaf is that of some split"))
+    }
+
+    fn branch(&mut self, node: &mut BinaryNode<L>, test: u32, passes: bool) -> Result<BinaryNode<L>, Stop> {
+        let problem = self.engine.problem;
+        let [zero, one] = problem.split(&node.cases, test as usize);
+        let side = if passes { problem.passing_side(test as usize) } else { 1 - problem.passing_side(test as usize) };
+        Ok(BinaryNode::new(if side == 1 { one } else { zero }, self.engine.nodes.take()))
+    }
+
+    fn release(&mut self, node: BinaryNode<L>) {
+        self.engine.nodes.give(node.buffers);
+    }
+
+    fn promising(&mut self, node: &mut BinaryNode<L>, limits: TreeLimits, most: usize) -> Result<Vec<u32>, Stop> {
+        self.engine.shallow_costs(node, limits.depth)?;
+        let NodeBuffers { node, roots, .. } = &mut *node.buffers;
+        roots.sort_unstable();
+        Ok(roots.iter().take(most).map(|root| node.test[root.position as usize]).collect())
+    }
+
+    fn is_long(&self, depth: u32) -> bool {
+        self.engine.instances.work(depth) > LONG
+    }
+
+    fn first_depth(&self, depth: u32) -> u32 {
+        depth.min(4)
+    }
+
+    fn deepen(
+        &mut self,
+        root: &mut BinaryNode<L>,
+        limits: TreeLimits,
+        known: u64,
+        anytime: &Anytime,
+        proves: bool,
+    ) -> Result<u64, Stop> {
+        let (engine, TreeLimits { depth, nodes }) = (self.engine, limits);
+        if depth <= 2 {
+            return Ok(engine.least(root, limits, known)?.min(known));
+        }
+        engine.build(root)?;
+        let node = &root.buffers.node;
+        let first_tests = if proves { engine.first_tests(node) } else { vec![0; node.layout.stride()] };
+        let (cases, found, builds) = (root.cases.clone(), Mutex::default(), self.is_long(depth));
+        let watch = RootObserver { engine, cases, anytime, limits, proves, builds, first_tests, found };
+        let levels = NodeBudgets::new(depth, nodes);
+        let (mut cutoffs, floors): (BudgetCosts, _) = (smallvec![0; levels.len()], smallvec![0; levels.len()]);
+        cutoffs[levels.top()] = known;
+        let values = engine.values(root, &Query { depth, levels, cutoffs, floors }, Some(&watch))?;
+        Ok(values[levels.top()].min(known))
+    }
+
+    fn smaller(
+        &mut self,
+        node: &mut BinaryNode<L>,
+        limits: TreeLimits,
+        cost: u64,
+        enough: u64,
+    ) -> Result<Option<Shape>, Stop> {
+        if enough < 2 {
+            return Ok(None); // a tree that costs less than a leaf has a node
+        }
+        // Where no case is lost any test may tie, and what few nodes cost at least says more.
+        if limits.is_free() && cost > 0 {
+            self.most_for_ties = 2 * self.engine.stats.depth_two.load(Relaxed) + TIES;
+            let found = by_ties(self, node, limits.depth, cost, enough - 1)?;
+            if !self.gives_up() {
+                return Ok(found);
+            }
+        }
+        let fewest = self.engine.fewest_nodes(node, limits.depth, enough, cost)?;
+        if fewest == enough {
+            return Ok(None);
+        }
+        canonical(self, node, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+    }
+}
+
+impl<M: Mass, L: Accumulator> Ties for BinarySolver<'_, '_, M, L> {
+    fn next_root(
+        &mut self,
+        node: &mut BinaryNode<L>,
+        depth: u32,
+        cost: u64,
+        after: Option<u32>,
+    ) -> Result<Option<Root>, Stop> {
+        let limits = TreeLimits::of_depth(depth);
+        self.engine.next_reaching(node, Wanted { limits, cost, after, only_telling: true })
+    }
+
+    fn n_cases(&self, node: &BinaryNode<L>) -> usize {
+        node.cases.rows.len()
+    }
+
+    fn gives_up(&self) -> bool {
+        self.engine.stats.depth_two.load(Relaxed) > self.most_for_ties
+    }
+}
+
+/// Nanoseconds, about and before bounds, from which trees are built while the search runs; a search of less is over in
+/// milliseconds. Not a time: what a limit of nodes leaves must not depend on the clock.
+const LONG: u64 = 2_000_000;
+
+/// Watches the root of the search.
+struct RootObserver<'r, 'e, M, L> {
+    engine: &'r BinaryEngine<'e, M, L>,
+    cases: Cases,
+    anytime: &'r Anytime<'r>,
+    limits: TreeLimits,
+    /// Whether bounds at this depth are bounds on all trees asked for.
+    proves: bool,
+    /// Whether to build trees while the search runs.
+    builds: bool,
+    /// For each position, the first test that splits as it does.
+    first_tests: Vec<u32>,
+    /// The best root so far whose tree was not built yet.
+    found: Mutex<Option<Root>>,
+}
+
+impl<M: Mass, L: Accumulator> Observer<L> for RootObserver<'_, '_, M, L> {
+    fn place(&self, root: usize) -> u32 {
+        self.first_tests[root]
+    }
+
+    fn improved(&self, node: &Node<L>, levels: NodeBudgets, found: Improvement) {
+        let test = node.test[found.root];
+        let of = |level: usize| levels.nodes(self.limits.depth - 1, level);
+        let (mut nodes, mut costs) = ([of(found.levels.0), of(found.levels.1)], [found.costs.0, found.costs.1]);
+        if self.engine.problem.passing_side(test as usize) == 0 {
+            nodes.swap(0, 1);
+            costs.swap(0, 1);
+        }
+        *lock(&self.found) = Some(Root { test, nodes, costs });
+    }
+
+    fn bounded(&self, bound: u64) {
+        if self.proves {
+            self.anytime.prove(bound);
+        }
+        let found = if self.builds { lock(&self.found).take() } else { None };
+        let Some(found) = found else { return };
+        let cost = found.costs[0] + found.costs[1] + self.engine.problem.node_penalty;
+        if cost < self.anytime.cost() {
+            let mut node = BinaryNode::new(self.cases.clone(), Box::default());
+            // A limit may strike here: then the tree before this one is the best in hand.
+            if let Ok(shape) = canonical_below(&mut BinarySolver::new(self.engine), &mut node, self.limits, found) {
+                self.anytime.offer(shape, cost);
+            }
+        }
+    }
+}

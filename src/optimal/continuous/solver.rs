@@ -1,0 +1,102 @@
+//! The continuous engine, as the driver sees it.
+
+use super::super::driver::{Root, Solver, TreeLimits};
+use super::super::progress::Anytime;
+use super::interval::Interval;
+use super::parallel::RootSearch;
+use super::search::{IntervalSearch, Query};
+use super::stump::Index;
+use crate::budget::{Budget, Stop};
+
+/// The engine at work for the driver. A node is a level of the path that the first worker is on: a branch takes the level below
+/// that of its node, in place of the branch that was there.
+pub(super) struct ContinuousSolver<'g, I> {
+    pub(super) workers: Vec<IntervalSearch<'g, I>>,
+    /// The cuts that may reach the least cost, once it is proved.
+    open: Option<Vec<Interval>>,
+}
+
+impl<'g, I: Index> ContinuousSolver<'g, I> {
+    pub(super) fn new(workers: Vec<IntervalSearch<'g, I>>) -> Self {
+        ContinuousSolver { workers, open: None }
+    }
+
+    fn ask(&self, TreeLimits { depth, nodes }: TreeLimits, target: u64, ties: bool) -> Query {
+        let target = target.min(i64::MAX as u64 / 4) as i64;
+        Query { depth, nodes, target, ties, relaxed: self.workers[0].ground().min_leaf <= 1 }
+    }
+}
+
+impl<I: Index> Solver for ContinuousSolver<'_, I> {
+    type Node = usize;
+
+    fn budget(&self) -> &Budget {
+        self.workers[0].budget
+    }
+
+    fn node_penalty(&self) -> u64 {
+        self.workers[0].ground().penalty as u64
+    }
+
+    fn leaf(&self, level: &usize) -> u64 {
+        self.workers[0].nodes.at(*level).leaf() as u64
+    }
+
+    fn solve(&mut self, level: &mut usize, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop> {
+        let ask = self.ask(limits, cutoff, false);
+        let solved = self.workers[0].solve(*level, &ask)?;
+        Ok(if solved.upper < ask.target { solved.upper } else { solved.lower } as u64)
+    }
+
+    fn first_root(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<Root, Stop> {
+        let open = self.open.take();
+        self.workers[0].first_root(*level, limits, cost as i64, open)
+    }
+
+    fn branch(&mut self, level: &mut usize, test: u32, passes: bool) -> Result<usize, Stop> {
+        let worker = &mut self.workers[0];
+        let (column, rank) = worker.ground().column_and_rank(test);
+        worker.nodes.open(*level, column);
+        let cut = worker.nodes.opened(*level, column).ranks.partition_point(|at| at.get() <= rank);
+        let right = worker.ground().columns[column].passes_left(rank) != passes;
+        worker.descend_to(*level, column, cut, right);
+        Ok(*level + 1)
+    }
+
+    fn promising(&mut self, level: &mut usize, limits: TreeLimits, _most: usize) -> Result<Vec<u32>, Stop> {
+        if limits.depth < 2 {
+            return Ok(vec![]);
+        }
+        let ask = self.ask(limits, u64::MAX, false);
+        let worker = &mut self.workers[0];
+        let Some((column, cut)) = worker.best(*level, &ask)?.root() else { return Ok(vec![]) };
+        let rank = worker.nodes.opened(*level, column).ranks[cut - 1].get();
+        Ok(vec![worker.ground().test(column, rank)])
+    }
+
+    fn is_long(&self, _depth: u32) -> bool {
+        true
+    }
+
+    fn first_depth(&self, depth: u32) -> u32 {
+        depth.min(2)
+    }
+
+    fn deepen(
+        &mut self,
+        level: &mut usize,
+        limits: TreeLimits,
+        known: u64,
+        anytime: &Anytime,
+        proves: bool,
+    ) -> Result<u64, Stop> {
+        if limits.depth == 1 {
+            return Ok(self.solve(level, limits, known)?.min(known));
+        }
+        let ask = self.ask(limits, u64::MAX, proves);
+        let root = RootSearch { anytime, ask, proves };
+        let (cost, ties) = root.search(&mut self.workers, known as i64)?;
+        self.open = proves.then_some(ties);
+        Ok(cost as u64)
+    }
+}

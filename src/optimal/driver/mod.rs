@@ -1,0 +1,188 @@
+//! One driver for all engines: first trees, deepening, the proof, and the tree that users get.
+//!
+//! A [`Solver`] answers questions about subproblems: what trees within given limits cost at least on some cases, and which root
+//! comes first among those that reach a cost. The driver asks them in order: `limited` for first trees, then the least cost for
+//! one depth after the other, then `canonical` for the tree that is defined by least costs alone, and `smallest` for the one of
+//! the fewest nodes.
+
+mod canonical;
+mod limited;
+mod smallest;
+
+use std::collections::BTreeMap;
+
+use super::params::Rank;
+use super::progress::Anytime;
+use super::shape::Shape;
+use crate::budget::{Budget, Stop};
+use crate::constraint::{full, usable};
+
+pub(super) use canonical::{canonical, canonical_below};
+pub(super) use smallest::{Ties, by_ties};
+
+/// The most depth and internal nodes of a tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct TreeLimits {
+    pub(super) depth: u32,
+    pub(super) nodes: u64,
+}
+
+impl TreeLimits {
+    /// What a tree within these limits can make use of.
+    pub(super) fn new(depth: u32, nodes: u64) -> Self {
+        let (depth, nodes) = usable(depth, nodes);
+        TreeLimits { depth, nodes }
+    }
+
+    /// As many nodes as the depth allows.
+    pub(super) fn of_depth(depth: u32) -> Self {
+        TreeLimits { depth, nodes: full(depth) }
+    }
+
+    /// Whether only the depth limits the nodes.
+    pub(super) fn is_free(self) -> bool {
+        self.nodes >= full(self.depth)
+    }
+
+    /// The limits of a branch that is given so many nodes.
+    pub(super) fn branch(self, nodes: u64) -> Self {
+        TreeLimits::new(self.depth - 1, nodes)
+    }
+}
+
+/// A root that reaches a cost: for its passing and its failing branch, the nodes it is given and its least cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Root {
+    pub(super) test: u32,
+    pub(super) nodes: [u64; 2],
+    pub(super) costs: [u64; 2],
+}
+
+/// An engine, as the driver sees it. Costs are without what the engine took away from those of all trees.
+pub(super) trait Solver {
+    /// The cases of a subproblem, with what is known of them.
+    type Node;
+
+    fn budget(&self) -> &Budget;
+
+    /// What an internal node costs.
+    fn node_penalty(&self) -> u64;
+
+    /// The cost of a leaf.
+    fn leaf(&self, node: &Self::Node) -> u64;
+
+    /// The least cost of a tree, if that is below the cutoff; else a lower bound that is not.
+    fn solve(&mut self, node: &mut Self::Node, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop>;
+
+    /// The first test, in column-then-cut order, whose branches' least costs add up to the node's, which is given and below
+    /// that of a leaf. Where the number of nodes binds, the passing branch gets the smallest share that allows the cost.
+    fn first_root(&mut self, node: &mut Self::Node, limits: TreeLimits, cost: u64) -> Result<Root, Stop>;
+
+    /// The cases that pass a test of the node, or those that fail it.
+    fn branch(&mut self, node: &mut Self::Node, test: u32, passes: bool) -> Result<Self::Node, Stop>;
+
+    /// Takes back the buffers of a node.
+    fn release(&mut self, _node: Self::Node) {}
+
+    /// The roots of the best trees of depth two, the best first, no more than `most`; each splits the cases.
+    fn promising(&mut self, node: &mut Self::Node, limits: TreeLimits, most: usize) -> Result<Vec<u32>, Stop>;
+
+    /// Whether a search of this depth takes so long that first trees are worth looking for.
+    fn is_long(&self, depth: u32) -> bool;
+
+    /// The depth of the first of the searches that end with one of this depth: shallower ones take a small part of the time
+    /// and give incumbents that cut the deeper ones short.
+    fn first_depth(&self, depth: u32) -> u32;
+
+    /// The least cost for all cases, if that is below `known`, else `known`. Offers the trees that it finds on the way; if
+    /// `proves`, its bounds are bounds on all trees asked for.
+    fn deepen(
+        &mut self,
+        root: &mut Self::Node,
+        limits: TreeLimits,
+        known: u64,
+        anytime: &Anytime,
+        proves: bool,
+    ) -> Result<u64, Stop>;
+
+    /// The smallest tree of this cost, which is the least, if there is one of fewer nodes than `enough`.
+    fn smaller(
+        &mut self,
+        node: &mut Self::Node,
+        limits: TreeLimits,
+        cost: u64,
+        enough: u64,
+    ) -> Result<Option<Shape>, Stop> {
+        // Algorithm 7 of MurTree.
+        let mut fewest = enough;
+        while fewest > 0 && self.solve(node, TreeLimits::new(limits.depth, fewest - 1), cost + 1)? == cost {
+            fewest -= 1;
+        }
+        if fewest == enough {
+            return Ok(None);
+        }
+        canonical(self, node, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+    }
+}
+
+/// Which of the trees, and how thoroughly to look for good ones before the proof.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Goal {
+    pub(super) limits: TreeLimits,
+    pub(super) rank: Rank,
+    /// The most discrepancies of the passes before the proof; `None`: no passes.
+    pub(super) discrepancies: Option<u32>,
+}
+
+/// Seconds that the parts of a search took.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Timing {
+    pub(super) proof: f64,
+    pub(super) rebuild: f64,
+}
+
+impl Timing {
+    /// Adds them to the counters of a run, in microseconds.
+    pub(super) fn tell(self, stats: &mut BTreeMap<&'static str, u64>) {
+        stats.insert("proof_us", (self.proof * 1e6) as u64);
+        stats.insert("rebuild_us", (self.rebuild * 1e6) as u64);
+    }
+}
+
+/// Finds a tree of least cost, proves it, and leaves the tree that users get with `anytime`; or what it had when a limit struck.
+pub(super) fn search<S: Solver>(
+    solver: &mut S,
+    root: &mut S::Node,
+    goal: Goal,
+    anytime: &Anytime,
+    timing: &mut Timing,
+) -> Result<(), Stop> {
+    let Goal { limits, rank, discrepancies } = goal;
+    solver.budget().check()?;
+    let started = solver.budget().seconds();
+    let mut cost = solver.leaf(root);
+    if limits.depth > 0 && cost > solver.node_penalty() {
+        // A tree of depth three is found about as fast.
+        let first = (limits.depth > 3 && solver.is_long(limits.depth)).then_some(0);
+        if let Some(most) = discrepancies.max(first) {
+            limited::offer(solver, root, limits, most, anytime)?;
+        }
+        for depth in solver.first_depth(limits.depth)..=limits.depth {
+            let is_last = depth == limits.depth;
+            let known = cost.min(anytime.cost());
+            cost = solver.deepen(root, TreeLimits::new(depth, limits.nodes), known, anytime, is_last)?;
+        }
+    }
+    anytime.prove(cost);
+    timing.proof = solver.budget().seconds() - started;
+    let mut shape = canonical(solver, root, limits, cost)?;
+    if rank == Rank::ObjectiveThenNodes {
+        anytime.replace(shape.clone(), cost);
+        if let Some(smaller) = solver.smaller(root, limits, cost, shape.n_nodes())? {
+            shape = smaller;
+        }
+    }
+    anytime.replace(shape, cost);
+    timing.rebuild = solver.budget().seconds() - started - timing.proof;
+    Ok(())
+}
