@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<(), Stop>> {
         // A leaf needs no engine.
-        let is_leaf = problem.n_tests == 0 || self.constraints.max_depth == 0;
+        let is_leaf = problem.n_tests == 0 || self.goal().limits.depth == 0;
         if self.params.params.switches.reference || is_leaf {
             return None;
         }
