@@ -14,7 +14,7 @@ use lattree::data::{
     TargetSchema, Task, Thresholds,
 };
 use lattree::objective::Loss;
-use lattree::optimal::{Board, CacheKind, Counting, Order, Outcome, Params, Rank, Switches, measure_parts, search};
+use lattree::optimal::{Board, CacheKind, Counting, Outcome, Params, Rank, RootOrder, Switches, measure_parts, search};
 
 /// The allocator of the Python package, which the feature `python` sets already.
 #[cfg(not(feature = "python"))]
@@ -139,9 +139,9 @@ fn switches(c: &mut Criterion) {
         ("no_matrices", Switches { matrices: false, ..all.clone() }),
         ("weighed", Switches { counting: Counting::Weighed, ..all.clone() }),
         ("no_dynamic_order", Switches { dynamic_order: false, ..all.clone() }),
-        ("order_as_given", Switches { order: Order::AsGiven, ..all.clone() }),
-        ("order_gini", Switches { order: Order::Gini, ..all.clone() }),
-        ("order_random", Switches { order: Order::Random, ..all.clone() }),
+        ("order_as_given", Switches { order: RootOrder::AsGiven, ..all.clone() }),
+        ("order_gini", Switches { order: RootOrder::Gini, ..all.clone() }),
+        ("order_random", Switches { order: RootOrder::Random, ..all.clone() }),
         ("no_cache", Switches { cache: CacheKind::Off, ..all.clone() }),
         ("branch_cache", Switches { cache: CacheKind::Branch, ..all.clone() }),
         ("baseline_instructions", Switches { baseline: true, ..all }),

@@ -10,11 +10,11 @@ use super::impute::impute;
 use super::params::{Missing, Params};
 use super::types::{Bin, CodedTest, Entry, EntryLayout, MISSING, case_of};
 use super::weigh::weighed;
-use crate::objective::ClassWeight;
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::data::{Column, Dataset, Kind, Notation, Ordered, Sorter, Target, Value};
 use crate::error::Result;
+use crate::objective::ClassWeight;
 use crate::objective::Units;
 use crate::tree::Threshold;
 

@@ -67,11 +67,11 @@ use crate::budget::{Budget, Status};
 pub use crate::criterion::Criterion;
 use crate::data::Dataset;
 use crate::error::Result;
+pub use crate::objective::ClassWeight;
 use crate::threads;
 use crate::tree::Tree;
 use data::GrowthData;
 use growth::Growth;
-pub use crate::objective::ClassWeight;
 pub use params::{Checked, Missing, NominalSplits, Params};
 pub use weigh::MOST_FRACTIONAL;
 

@@ -1,11 +1,11 @@
 //! Parameters of greedy growth, and their checks.
 
-use crate::objective::{ClassWeight, check_class_weight};
 use crate::budget::{Budget, Limits};
 use crate::constraint::check_min_leaf_mass;
 use crate::criterion::{Costs, Criterion};
 use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
+use crate::objective::{ClassWeight, check_class_weight};
 use crate::threads;
 use crate::tree::Unseen;
 

@@ -9,7 +9,7 @@
 
 use smallvec::SmallVec;
 
-use super::screening::{PendingColumns, RankedColumn};
+use super::screening::{PendingColumns, RatedColumn};
 use super::split::{SplitCandidate, SplitOf};
 use crate::bits;
 
@@ -24,7 +24,7 @@ pub(crate) struct SplitCache {
     /// Columns that have one value here, and so in every part of these cases.
     pub(super) constant: ColumnBits,
     /// The columns that split the set, best first; ties: the first column.
-    pub(super) ranked: SmallVec<[RankedColumn; 1]>,
+    pub(super) ranked: SmallVec<[RatedColumn; 1]>,
     /// Their splits, in the same order.
     pub(super) splits: SmallVec<[SplitCandidate; 1]>,
     /// Evaluated columns that were screened only.
@@ -73,7 +73,7 @@ impl SplitCache {
     /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         let ranked = if self.ranked.spilled() { self.ranked.capacity() } else { 0 };
-        let ranked = ranked * (size_of::<RankedColumn>() + size_of::<SplitCandidate>());
+        let ranked = ranked * (size_of::<RatedColumn>() + size_of::<SplitCandidate>());
         let heap: usize = self.splits.iter().map(SplitCandidate::heap).sum();
         16 * self.evaluated.len() + ranked + heap + self.pending.heap()
     }
@@ -106,7 +106,7 @@ impl SplitCache {
         self.ranked[..end].iter().for_each(|ranked| bits::set(ahead, ranked.column as usize));
         let best = position.map(|position| self.ranked[position]);
         self.pending.ahead_of(best).for_each(|column| bits::set(ahead, column as usize));
-        if let Some(RankedColumn { column, is_perfect: true, .. }) = best {
+        if let Some(RatedColumn { column, is_perfect: true, .. }) = best {
             // Later columns cannot beat it; those before it in the order are earlier ones.
             let first = column as usize + 1;
             ahead.iter_mut().skip(first.div_ceil(64)).for_each(|word| *word = 0);
@@ -123,7 +123,7 @@ impl SplitCache {
     }
 
     /// Ranks added splits among those that are there. `ranked`: what is kept beside a split.
-    pub(super) fn rank(&mut self, added: &mut Vec<SplitOf>, ranked: impl Fn(u32, &SplitCandidate) -> RankedColumn) {
+    pub(super) fn rank(&mut self, added: &mut Vec<SplitOf>, ranked: impl Fn(u32, &SplitCandidate) -> RatedColumn) {
         if added.is_empty() {
             return;
         }

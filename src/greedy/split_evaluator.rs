@@ -9,7 +9,7 @@ use super::case_set::CaseSet;
 use super::data::GrowthData;
 use super::dispatch::ImpurityVisitor;
 use super::histogram::Histogram;
-use super::screening::{Entering, RankedColumn, Screen, ScreenedNode};
+use super::screening::{Entering, RatedColumn, Screen, ScreenedNode};
 use super::split::{ColumnSplit, NodeStats, Scratch, SplitRule};
 use super::split_cache::SplitCache;
 use super::types::{Bin, EntryLayout};
@@ -195,7 +195,7 @@ impl<I: ClassImpurity> Evaluator<I> {
         if entering.added.iter().any(|(_, split)| !split.is_screened()) {
             set.complete(&rule.impurity);
         }
-        cache.rank(&mut entering.added, |column, split| RankedColumn {
+        cache.rank(&mut entering.added, |column, split| RatedColumn {
             column,
             is_perfect: rule.is_perfect(split, &set.stats),
             gain: rule.relative_gain(split, &set.stats),

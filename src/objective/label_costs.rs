@@ -3,10 +3,10 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use super::weighing::{ClassWeight, class_weighed};
 use super::case_costs::{CaseTable, columns_of, too_much_in_common};
 use super::matrix::{Matrix, check_matrix};
 use super::units::MOST_UNITS;
+use super::weighing::{ClassWeight, class_weighed};
 use super::{CostScale, FINE, Objective, Rewards, Units, sum};
 use crate::data::{Dataset, Labels, Schema, Target, TargetSchema, Task};
 use crate::error::{Error, Result};

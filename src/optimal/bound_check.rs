@@ -95,7 +95,7 @@ mod tests {
     use crate::data::{
         Binarizer, Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task, Thresholds,
     };
-    use crate::optimal::{Board, Counting, Engine, Order, Params, Switches, search};
+    use crate::optimal::{Board, Counting, Engine, Params, RootOrder, Switches, search};
 
     /// A table of whole numbers of few values and some weights, from a seed, and how to search it.
     fn problem(seed: u64) -> (Dataset, Params) {
@@ -138,7 +138,7 @@ mod tests {
                 parallel_work: 0,
                 matrices: below(4) > 0,
                 counting: Counting::ALL[below(3) as usize],
-                order: Order::ALL[below(4) as usize],
+                order: RootOrder::ALL[below(4) as usize],
                 ..Switches::default()
             },
             ..Params::default()
@@ -184,8 +184,7 @@ mod tests {
         let masses =
             crate::optimal::label_masses::class_masses(&costs, &table.pattern_of, table.n_patterns, None, ticker)
                 .expect("no limit");
-        let problem: Problem<u32> =
-            Problem::new(&mut table, &costs, &masses, &constraints, ticker).expect("no limit");
+        let problem: Problem<u32> = Problem::new(&mut table, &costs, &masses, &constraints, ticker).expect("no limit");
         let check = BoundCheck::new(&problem, 3).expect("small");
         check.compare(Reason::Similarity, 2, 2, String::new);
         check.compare(Reason::Similarity, 3, 2, || "here".into());

@@ -99,9 +99,9 @@ struct Keyed<S> {
 }
 
 /// The entries of one hash: one, as a rule.
-type Bucket = SmallVec<[Entry; 1]>;
+type Bucket = SmallVec<[CachedSet; 1]>;
 
-struct Entry {
+struct CachedSet {
     key: Key,
     depth: u32,
     nodes: u64,
@@ -150,7 +150,7 @@ impl<S: BuildHasher + Default + Send + Sync> Cache for Keyed<S> {
             None => {
                 let bytes = Self::bytes_of(key.len());
                 if self.bytes.fetch_add(bytes, Relaxed) + bytes <= self.limit {
-                    shard.entry(hash).or_default().push(Entry { key, depth, nodes, known });
+                    shard.entry(hash).or_default().push(CachedSet { key, depth, nodes, known });
                 } else {
                     self.bytes.fetch_sub(bytes, Relaxed);
                 }

@@ -171,25 +171,25 @@ impl Offered {
     /// All tests, and whether there is one between all neighbouring values of ordered columns.
     pub(super) fn tests(self) -> (OfferedTests, bool) {
         match self {
-            Offered::Tests(table) => (OfferedTests(Tests::Listed(table.tests)), table.exact_thresholds),
-            Offered::Thresholds(table) => (OfferedTests(Tests::Columns(table.without_ranks())), true),
+            Offered::Tests(table) => (OfferedTests(TestList::Listed(table.tests)), table.exact_thresholds),
+            Offered::Thresholds(table) => (OfferedTests(TestList::Columns(table.without_ranks())), true),
         }
     }
 }
 
 /// The tests that a search was offered: listed only when asked for, since there may be hundreds of thousands.
 #[derive(Debug, Clone, Default)]
-pub struct OfferedTests(Tests);
+pub struct OfferedTests(TestList);
 
 #[derive(Debug, Clone)]
-enum Tests {
+enum TestList {
     Listed(Vec<Test>),
     Columns(RankedTable),
 }
 
-impl Default for Tests {
+impl Default for TestList {
     fn default() -> Self {
-        Tests::Listed(Vec::new())
+        TestList::Listed(Vec::new())
     }
 }
 
@@ -197,8 +197,8 @@ impl OfferedTests {
     /// Calls `visit` with each of them, in column-then-cut order.
     pub fn each(&self, mut visit: impl FnMut(&Test)) {
         match &self.0 {
-            Tests::Listed(tests) => tests.iter().for_each(visit),
-            Tests::Columns(table) => {
+            TestList::Listed(tests) => tests.iter().for_each(visit),
+            TestList::Columns(table) => {
                 let columns = table.columns.iter();
                 columns.for_each(|column| (0..column.n_cuts).for_each(|cut| visit(&column.test(cut).0)));
             }
@@ -209,8 +209,8 @@ impl OfferedTests {
     #[cfg(feature = "python")]
     pub(crate) fn packed(&self) -> Vec<u8> {
         match &self.0 {
-            Tests::Listed(tests) => pack(tests.iter().cloned()),
-            Tests::Columns(table) => {
+            TestList::Listed(tests) => pack(tests.iter().cloned()),
+            TestList::Columns(table) => {
                 let columns = table.columns.iter();
                 pack(columns.flat_map(|column| (0..column.n_cuts).map(|cut| column.test(cut).0)))
             }
@@ -220,8 +220,8 @@ impl OfferedTests {
     /// All of them, in column-then-cut order.
     pub fn list(&self) -> Vec<Test> {
         match &self.0 {
-            Tests::Listed(tests) => tests.clone(),
-            Tests::Columns(table) => table.tests(),
+            TestList::Listed(tests) => tests.clone(),
+            TestList::Columns(table) => table.tests(),
         }
     }
 }

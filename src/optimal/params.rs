@@ -100,7 +100,7 @@ pub struct Switches {
     /// Whether the branch to solve first is chosen by what the branches are like (section 4.7).
     pub dynamic_order: bool,
     /// In which order roots are tried (section 4.7).
-    pub order: Order,
+    pub order: RootOrder,
     /// How masses that differ are added up.
     pub counting: Counting,
     /// Whether to use only the instructions that every processor has.
@@ -132,7 +132,7 @@ impl Default for Switches {
             subtraction: true,
             matrices: true,
             dynamic_order: true,
-            order: Order::DepthTwo,
+            order: RootOrder::DepthTwo,
             counting: Counting::Estimated,
             baseline: false,
             parallel_work: 1_000_000,
@@ -239,7 +239,7 @@ impl Counting {
 
 /// In which order the roots of a node are tried. Results do not depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Order {
+pub enum RootOrder {
     /// By the best tree of depth two with that root; ties by Gini impurity.
     #[default]
     DepthTwo,
@@ -251,9 +251,9 @@ pub enum Order {
     Random,
 }
 
-impl Order {
+impl RootOrder {
     /// Every order.
-    pub const ALL: [Self; 4] = [Order::DepthTwo, Order::AsGiven, Order::Gini, Order::Random];
+    pub const ALL: [Self; 4] = [RootOrder::DepthTwo, RootOrder::AsGiven, RootOrder::Gini, RootOrder::Random];
 }
 
 /// Parts of the fast search that can be turned off.
@@ -266,7 +266,7 @@ pub(super) struct BinarySwitches {
     pub(super) subtraction: bool,
     pub(super) keeps_pairs: bool,
     pub(super) dynamic_order: bool,
-    pub(super) order: Order,
+    pub(super) order: RootOrder,
     pub(super) baseline: bool,
     pub(super) parallel_work: u64,
 }

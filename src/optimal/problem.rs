@@ -223,9 +223,8 @@ impl<M: Mass> Problem<M> {
     pub(super) fn equivalent_points(&self, rows: &[u32]) -> u64 {
         let errors = |&row: &u32| {
             let masses = self.masses(row).iter().filter(|entry| (entry.0 as usize) < self.n_classes);
-            let (sum, most) = masses.fold((0, 0), |(sum, most): (u64, u64), &(_, mass)| {
-                (sum + mass.into(), most.max(mass.into()))
-            });
+            let (sum, most) =
+                masses.fold((0, 0), |(sum, most): (u64, u64), &(_, mass)| (sum + mass.into(), most.max(mass.into())));
             sum - most
         };
         rows.iter().map(errors).sum()

@@ -23,12 +23,12 @@ pub(super) struct Reference<'a, M> {
     pub(super) cache: Box<dyn Cache>,
     /// Whether cases that no test tells apart bound what trees cost.
     pub(super) bounds: bool,
-    pub(super) stats: Counters,
+    pub(super) stats: ReferenceCounters,
 }
 
 /// What happened during a run.
 #[derive(Default)]
-pub(super) struct Counters {
+pub(super) struct ReferenceCounters {
     pub(super) cache_hits: AtomicU64,
     pub(super) bounded: AtomicU64,
 }

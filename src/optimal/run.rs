@@ -1,11 +1,11 @@
 //! One run of a search: what all engines are given, and the search over 0/1 tests.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use super::binary::{self, Accumulator, BinaryEngine, Instances};
-use super::driver::{self, Goal, Timing, TreeLimits};
+use super::driver::{self, Request, Timing, TreeLimits};
 use super::label_masses::{ClassMasses, class_masses};
 use super::params::{Checked, Params, Switches};
 use super::problem::{Mass, Problem};
@@ -84,10 +84,10 @@ impl<'a> Run<'a> {
         Ok((anytime.finish(), stop))
     }
 
-    pub(super) fn goal(&self) -> Goal {
+    pub(super) fn request(&self) -> Request {
         let Params { rank, discrepancies, .. } = self.params.params;
         let limits = TreeLimits::new(self.constraints.max_depth, self.constraints.max_nodes);
-        Goal { limits, rank, discrepancies }
+        Request { limits, rank, discrepancies }
     }
 
     /// Runs the reference.
@@ -113,7 +113,7 @@ impl<'a> Run<'a> {
             stats: Default::default(),
         };
         let (mut root, mut timing) = (problem.root(), Timing::default());
-        let result = driver::search(&mut &reference, &mut root, self.goal(), anytime, &mut timing);
+        let result = driver::search(&mut &reference, &mut root, self.request(), anytime, &mut timing);
         stats.insert("cache_hits", reference.stats.cache_hits.load(Relaxed));
         stats.insert("cache_bytes", reference.cache.bytes());
         stats.insert("bounded", reference.stats.bounded.load(Relaxed));
@@ -130,7 +130,7 @@ impl<'a> Run<'a> {
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<(), Stop>> {
         // A leaf needs no engine.
-        let is_leaf = problem.n_tests == 0 || self.goal().limits.depth == 0;
+        let is_leaf = problem.n_tests == 0 || self.request().limits.depth == 0;
         if self.params.params.switches.reference || is_leaf {
             return None;
         }
@@ -167,17 +167,17 @@ impl<'a> Run<'a> {
         anytime: &mut Anytime,
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<(), Stop>> {
-        let (switches, goal) = (&self.params.params.switches, self.goal());
+        let (switches, request) = (&self.params.params.switches, self.request());
         // Half of the memory is for nodes, at the cost of their pairs, then of threads; a quarter for the cache.
         let available = self.budget.available();
         let needs = |keeps_pairs: bool, threads: usize| {
-            binary::bytes(&instances, size_of::<L>(), keeps_pairs, goal.limits.depth, threads)
+            binary::bytes(&instances, size_of::<L>(), keeps_pairs, request.limits.depth, threads)
         };
         let fits = |&(keeps_pairs, threads): &(bool, usize)| needs(keeps_pairs, threads) <= available / 2;
         let fewer =
             std::iter::successors(Some(self.threads), |&threads| Some(threads / 2).filter(|&threads| threads > 0));
         // Trees of depth two need no pairs but those at hand.
-        let keeps = switches.matrices && goal.limits.depth > 2;
+        let keeps = switches.matrices && request.limits.depth > 2;
         let ways = [(keeps, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
         let (keeps_pairs, most_threads) = ways.into_iter().find(fits)?;
         let for_nodes = needs(keeps_pairs, most_threads);
@@ -186,13 +186,20 @@ impl<'a> Run<'a> {
             Ok(nodes) => nodes,
             Err(stop) => return Some(Err(stop)),
         };
-        let pays = goal.limits.depth > 2 && instances.work(goal.limits.depth) / POOL > switches.parallel_work;
+        let pays = request.limits.depth > 2 && instances.work(request.limits.depth) / POOL > switches.parallel_work;
         Some(threads::with_pool(if pays { most_threads } else { 1 }, |threads| {
             let switches = switches.binary(keeps_pairs);
-            let mut engine =
-                BinaryEngine::<M, L>::new(problem, instances, self.budget, switches, threads, goal.limits.depth, room)?;
+            let mut engine = BinaryEngine::<M, L>::new(
+                problem,
+                instances,
+                self.budget,
+                switches,
+                threads,
+                request.limits.depth,
+                room,
+            )?;
             let mut timing = Timing::default();
-            let result = engine.search(problem.root(), goal, anytime, &mut timing);
+            let result = engine.search(problem.root(), request, anytime, &mut timing);
             stats.extend(engine.counts());
             stats.insert("threads", threads as u64);
             timing.tell(stats);

@@ -19,7 +19,7 @@ use super::progress::Reporter;
 use super::run::{REPORT, Running, Signals, panicked};
 use super::subset_result::{PyDistinctCounts, PySubsetProgress};
 use super::tree::PyTree;
-use super::tree_queue::{QueueState, SearchEnd, TreeQueue};
+use super::tree_queue::{SearchEnd, StreamState, TreeQueue};
 use crate::budget::{Budget, Status};
 use crate::data::{Dataset, Schema};
 use crate::subsets::{Board, Checked, DistinctTree, Order, distinct};
@@ -306,7 +306,7 @@ impl PyDistinctTrees {
         }
     }
 
-    fn status_of(state: &QueueState) -> Option<String> {
+    fn status_of(state: &StreamState) -> Option<String> {
         match &state.end {
             Some(SearchEnd::Counted(counts)) if state.trees.is_empty() => {
                 let all = counts.status != Status::Complete || !state.cut;

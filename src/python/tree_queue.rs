@@ -23,7 +23,7 @@ pub(super) enum SearchEnd {
 
 /// The state that the search and the iterator share.
 #[derive(Default)]
-pub(super) struct QueueState {
+pub(super) struct StreamState {
     /// The trees that have not been taken.
     pub(super) trees: VecDeque<DistinctTree>,
     /// How many of all trees that were listed use 0, 1, 2, ... features.
@@ -42,7 +42,7 @@ pub(super) struct QueueState {
 /// The queue between the search and the iterator that takes its trees.
 #[derive(Default)]
 pub(super) struct TreeQueue {
-    pub(super) state: Mutex<QueueState>,
+    pub(super) state: Mutex<StreamState>,
     /// Signals that there is a tree, or the end.
     filled: Condvar,
     /// Signals that there is room for trees again, or that the iterator was closed.
@@ -56,7 +56,7 @@ impl TreeQueue {
     /// An empty queue for the trees over so many features. `alone`: there is no thread for the search, so that all
     /// trees must be kept until it ends.
     pub(super) fn new(n_features: usize, alone: bool) -> Self {
-        let state = QueueState { by_size: vec![0; n_features + 1], alone, ..QueueState::default() };
+        let state = StreamState { by_size: vec![0; n_features + 1], alone, ..StreamState::default() };
         TreeQueue { state: Mutex::new(state), ..TreeQueue::default() }
     }
 
@@ -128,7 +128,7 @@ impl TreeQueue {
     }
 }
 
-fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, QueueState>) -> MutexGuard<'a, QueueState> {
+fn wait<'a>(condition: &Condvar, state: MutexGuard<'a, StreamState>) -> MutexGuard<'a, StreamState> {
     held(condition.wait_timeout(state, POLL)).0
 }
 

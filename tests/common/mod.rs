@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use lattree::bits::mix;
 use lattree::data::{Column, Dataset, Feature, Kind, Labels, NumericType, Schema, Target, TargetSchema, Task};
-use lattree::optimal::{CacheKind, Counting, Order, Outcome, Params, Switches};
+use lattree::optimal::{CacheKind, Counting, Outcome, Params, RootOrder, Switches};
 use lattree::tree::{Leaf, Node, Test, Tree};
 
 /// A seeded generator, the same on every platform.
@@ -121,7 +121,7 @@ pub type Levels = [usize; 13];
 
 /// How many levels each has.
 pub const LEVELS: Levels =
-    [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, 2, Order::ALL.len(), Counting::ALL.len(), 2, 2, 3];
+    [2, CacheKind::ALL.len(), 2, 2, 2, 2, 2, 2, RootOrder::ALL.len(), Counting::ALL.len(), 2, 2, 3];
 
 pub fn variant(levels: Levels, params: &Params) -> Params {
     let [
@@ -148,7 +148,7 @@ pub fn variant(levels: Levels, params: &Params) -> Params {
         subtraction: subtraction == 1,
         matrices: matrices == 1,
         dynamic_order: dynamic == 1,
-        order: Order::ALL[order],
+        order: RootOrder::ALL[order],
         counting: Counting::ALL[counting],
         baseline: baseline == 1,
         parallel_work: 0,

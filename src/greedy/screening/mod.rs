@@ -22,7 +22,7 @@ mod small_sort;
 
 pub(super) use caching::Entering;
 pub(super) use growth::ExactBuffers;
-pub(super) use pending::{PendingColumns, RankedColumn};
+pub(super) use pending::{PendingColumns, RatedColumn};
 
 use super::case_set::CaseSet;
 use super::data::GrowthData;

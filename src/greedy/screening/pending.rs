@@ -6,7 +6,7 @@ use super::approximate::MARGIN;
 
 /// A column among the splits of a case set: what searches ask of it most often.
 #[derive(Debug, Clone, Copy)]
-pub(in crate::greedy) struct RankedColumn {
+pub(in crate::greedy) struct RatedColumn {
     pub column: u32,
     /// Whether the split leaves no impurity.
     pub is_perfect: bool,
@@ -33,7 +33,7 @@ impl PendingColumns {
 
     /// The columns that may be better than a ranked one, or that may split the set if there is none.
     #[inline]
-    pub fn ahead_of(&self, ranked: Option<RankedColumn>) -> impl Iterator<Item = u32> {
+    pub fn ahead_of(&self, ranked: Option<RatedColumn>) -> impl Iterator<Item = u32> {
         let may_beat = move |(column, gain): (u32, f32)| {
             ranked.is_none_or(|ranked| gain >= ranked.gain - MARGIN && !(ranked.is_perfect && column > ranked.column))
         };

@@ -27,7 +27,7 @@ use crate::greedy::types::Bin;
 
 /// The masses of a level, or of a set of levels.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Sums {
+struct LevelMasses {
     mass: u64,
     /// The mass of class 1.
     ones: u64,
@@ -35,20 +35,20 @@ struct Sums {
     count: u64,
 }
 
-impl Sums {
+impl LevelMasses {
     fn of(bins: &[Bin]) -> Self {
-        bins.iter().fold(Sums::default(), |sums, bin| {
+        bins.iter().fold(LevelMasses::default(), |sums, bin| {
             let ones = if bin.class == 1 { bin.mass } else { 0 };
-            sums.plus(Sums { mass: bin.mass, ones, count: bin.count })
+            sums.plus(LevelMasses { mass: bin.mass, ones, count: bin.count })
         })
     }
 
     fn plus(self, other: Self) -> Self {
-        Sums { mass: self.mass + other.mass, ones: self.ones + other.ones, count: self.count + other.count }
+        LevelMasses { mass: self.mass + other.mass, ones: self.ones + other.ones, count: self.count + other.count }
     }
 
     fn minus(self, other: Self) -> Self {
-        Sums { mass: self.mass - other.mass, ones: self.ones - other.ones, count: self.count - other.count }
+        LevelMasses { mass: self.mass - other.mass, ones: self.ones - other.ones, count: self.count - other.count }
     }
 }
 
@@ -63,8 +63,8 @@ pub(super) struct LevelSubsets<'s, I> {
     groups: &'s [&'s [Bin]],
     /// The levels by descending share of class 1, as indices of groups, and their sums.
     order: Vec<usize>,
-    levels: Vec<Sums>,
-    whole: Sums,
+    levels: Vec<LevelMasses>,
+    whole: LevelMasses,
     /// The fewest cases of a branch, and the least mass that a branch of so many cases can have.
     least_count: u64,
     least_mass: u64,
@@ -78,7 +78,7 @@ struct Edge {
     /// Its level, in the order.
     level: usize,
     /// The prefix before the level.
-    prefix: Sums,
+    prefix: LevelMasses,
     /// The range of masses of admissible sets that lie on it.
     from: u64,
     to: u64,
@@ -93,7 +93,7 @@ struct CoreLevel {
 
 /// A set of levels that differs from a prefix by levels of the core.
 struct Set {
-    sums: Sums,
+    sums: LevelMasses,
     /// The set from which it differs by one level, and that level; none for the prefix itself.
     parent: u32,
     level: u32,
@@ -103,8 +103,8 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
     /// `order`: groups by ascending share of class 1.
     pub fn new(rule: &'s SplitRule<I>, groups: &'s [&'s [Bin]], order: &[usize], known: &NodeStats) -> Self {
         let order: Vec<usize> = order.iter().rev().copied().collect();
-        let levels: Vec<Sums> = order.iter().map(|&group| Sums::of(groups[group])).collect();
-        let whole = Sums { mass: known.stats.total, ones: known.stats.masses[1], count: known.count };
+        let levels: Vec<LevelMasses> = order.iter().map(|&group| LevelMasses::of(groups[group])).collect();
+        let whole = LevelMasses { mass: known.stats.total, ones: known.stats.masses[1], count: known.count };
         let least_count = rule.min_side();
         let least_mass = least_mass(&levels, least_count);
         let rounding_error = rule.impurity.rounding_error(whole.mass, 2);
@@ -118,7 +118,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             return Ok(None);
         }
         let most_mass = self.whole.mass - self.least_mass;
-        let mut prefix = Sums::default();
+        let mut prefix = LevelMasses::default();
         for level in 0..self.levels.len() {
             let next = prefix.plus(self.levels[level]);
             let (from, to) = (prefix.mass.max(self.least_mass), next.mass.min(most_mass));
@@ -131,7 +131,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
         Ok(self.best)
     }
 
-    fn is_admissible(&self, set: Sums) -> bool {
+    fn is_admissible(&self, set: LevelMasses) -> bool {
         set.count >= self.least_count && self.whole.count - set.count >= self.least_count
     }
 
@@ -161,7 +161,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
 
     /// The mass of class 1 of the line through an edge at a mass, times the mass of its level.
     fn line(&self, edge: &Edge, mass: u64) -> i128 {
-        let Sums { mass: level_mass, ones, .. } = self.levels[edge.level];
+        let LevelMasses { mass: level_mass, ones, .. } = self.levels[edge.level];
         let more = i128::from(mass) - i128::from(edge.prefix.mass);
         i128::from(edge.prefix.ones) * i128::from(level_mass) + i128::from(ones) * more
     }
@@ -233,7 +233,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
     ) -> Result<(), Stop> {
         // Large levels first: what is left to change the mass soon excludes most sets.
         core.sort_by_key(|level| (std::cmp::Reverse(self.levels[level.level].mass), level.level));
-        let (mut more, mut less) = (Sums::default(), Sums::default());
+        let (mut more, mut less) = (LevelMasses::default(), LevelMasses::default());
         for level in &core {
             let sums = if level.is_in_prefix { &mut less } else { &mut more };
             *sums = sums.plus(self.levels[level.level]);
@@ -259,7 +259,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
                 let sums = if is_in_prefix { sums.minus(change) } else { sums.plus(change) };
                 sets.push(Set { sums, parent: set, level: level as u32 });
             }
-            let is_open = |set: &Sums| {
+            let is_open = |set: &LevelMasses| {
                 let most = (set.mass + more.mass, set.count + more.count);
                 let least = (set.mass.saturating_sub(less.mass), set.count.saturating_sub(less.count));
                 let loss = (self.line(edge, set.mass) - i128::from(set.ones) * level_mass) as f64;
@@ -274,7 +274,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             std::mem::swap(&mut open, &mut next);
         }
         for set in open {
-            let Sums { mass, ones, .. } = sets[set as usize].sums;
+            let LevelMasses { mass, ones, .. } = sets[set as usize].sums;
             let is_on_edge = (edge.from..=edge.to).contains(&mass) && self.is_admissible(sets[set as usize].sums);
             if is_on_edge && self.is_better(mass, ones, scan) {
                 self.show(edge, &sets, set, scan);
@@ -325,11 +325,11 @@ fn merge(sets: &[Set], first: &[u32], second: std::ops::Range<u32>, merged: &mut
 }
 
 /// A lower bound of the mass of a set of so many cases.
-fn least_mass(levels: &[Sums], count: u64) -> u64 {
-    let mut order: Vec<Sums> = levels.to_vec();
+fn least_mass(levels: &[LevelMasses], count: u64) -> u64 {
+    let mut order: Vec<LevelMasses> = levels.to_vec();
     let product = |mass: u64, count: u64| u128::from(mass) * u128::from(count);
     order.sort_by(|a, b| product(a.mass, b.count).cmp(&product(b.mass, a.count)));
-    let mut sums = Sums::default();
+    let mut sums = LevelMasses::default();
     for level in order {
         if sums.count + level.count >= count {
             let part = product(level.mass, count - sums.count) / u128::from(level.count.max(1));

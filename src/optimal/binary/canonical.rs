@@ -13,7 +13,7 @@ use super::multi_class::branch_costs;
 use super::node::NONE;
 use super::node_budgets::NodeBudgets;
 use super::solver::BinaryNode;
-use super::workspace::{BinaryEngine, BudgetCosts, Query};
+use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery};
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::shares;
@@ -38,7 +38,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let costs = self.shallow_costs(node, depth)?;
         let mut cutoffs: BudgetCosts = smallvec![0; levels.len()];
         cutoffs[levels.top()] = cost + 1;
-        let ask = Query { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
+        let ask = BudgetQuery { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         if depth > 2 {
             if node.open != Some((depth, levels)) {
                 self.open(&mut node.buffers, &ask, None);
@@ -55,23 +55,23 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             let place = node.buffers.node.place_of[self.layout.position(test)];
             if place == NONE {
                 // Where a split costs something, or nothing was cancelled, such a test is no good.
-                if !only_telling && self.problem.node_penalty == 0 && self.problem.min_leaf <= 1 {
-                    if let Some(root) = self.root_without(node, test, limits, cost, &costs, &mut alone)? {
-                        return Ok(Some(root));
-                    }
+                if !only_telling
+                    && self.problem.node_penalty == 0
+                    && self.problem.min_leaf <= 1
+                    && let Some(root) = self.root_without(node, test, limits, cost, &costs, &mut alone)?
+                {
+                    return Ok(Some(root));
                 }
                 continue;
             }
             let (root, swapped) = (place as usize / 2, place as usize & 1);
             let shape = self.shape(&node.buffers.node);
-            if std::mem::replace(&mut node.is_tried[root], true)
-                || !node.buffers.node.singles.admissible(shape, root)
-            {
+            if std::mem::replace(&mut node.is_tried[root], true) || !node.buffers.node.singles.admissible(shape, root) {
                 continue;
             }
             let passing = self.problem.passing_side(test) ^ swapped;
             let found = match depth > 2 {
-                true => self.reaches(node, &ask, (root, passing), nodes, cost)?,
+                true => self.reaches(node, &ask, (test, root, passing), nodes, cost)?,
                 false => {
                     let (of, penalty) = (&node.buffers, self.problem.node_penalty);
                     let branches = branch_costs(shape, &of.node.singles, &of.stumps, penalty, root);
@@ -79,27 +79,30 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                     let (pass, fail) = if passing == 1 { (one, zero) } else { (zero, one) };
                     let of =
                         |branch: (u64, u64), share: u64| if share == 0 || depth == 1 { branch.0 } else { branch.1 };
-                    shares(depth, nodes, true)
-                        .map(|(on_pass, on_fail)| ([on_pass, on_fail], [of(pass, on_pass), of(fail, on_fail)]))
-                        .find(|(_, costs)| costs[0] + costs[1] + penalty == cost)
+                    let with = |(on_pass, on_fail)| Root {
+                        test: test as u32,
+                        nodes: [on_pass, on_fail],
+                        costs: [of(pass, on_pass), of(fail, on_fail)],
+                    };
+                    shares(depth, nodes, true).map(with).find(|root| root.costs[0] + root.costs[1] + penalty == cost)
                 }
             };
-            if let Some((nodes, costs)) = found {
-                return Ok(Some(Root { test: test as u32, nodes, costs }));
+            if found.is_some() {
+                return Ok(found);
             }
         }
         Ok(None)
     }
 
-    /// The nodes and costs of the branches of a root, if it reaches the cost.
+    /// A root, if it reaches the cost.
     fn reaches(
         &self,
         node: &mut BinaryNode<L>,
-        ask: &Query,
-        (root, passing): (usize, usize),
+        ask: &BudgetQuery,
+        (test, root, passing): (usize, usize, usize),
         nodes: u64,
         cost: u64,
-    ) -> Result<Option<([u64; 2], [u64; 2])>, Stop> {
+    ) -> Result<Option<Root>, Stop> {
         let branch = ask.levels.branch(ask.depth);
         let penalty = self.problem.node_penalty;
         let BinaryNode { cases, buffers: at, .. } = node;
@@ -119,7 +122,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         Ok(shares.into_iter().find_map(|share| {
             let (pass, fail) = levels(share);
             let costs = [of(passing, pass), of(1 - passing, fail)];
-            (costs[0] + costs[1] + penalty == cost).then_some(([share.0, share.1], costs))
+            let nodes = [share.0, share.1];
+            (costs[0] + costs[1] + penalty == cost).then_some(Root { test: test as u32, nodes, costs })
         }))
     }
 

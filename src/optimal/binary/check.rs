@@ -6,12 +6,12 @@ use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
 use super::node::Node;
 use super::root_bounds::RootBounds;
-use super::workspace::{BinaryEngine, BudgetCosts, Query};
+use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery};
 
 impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// Names the reason of bounds on the roots of a node that were raised; checks them, where bounds are checked.
     #[inline(always)]
-    pub(super) fn check_roots(&self, reason: Reason, node: &Node<L>, ask: &Query, bounds: &RootBounds<L>) {
+    pub(super) fn check_roots(&self, reason: Reason, node: &Node<L>, ask: &BudgetQuery, bounds: &RootBounds<L>) {
         if let Some(check) = &self.check {
             self.compare_roots(check, reason, node, ask, bounds);
         }
@@ -19,7 +19,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 
     /// Names the reason of the values of a node; checks them alike.
     #[inline(always)]
-    pub(super) fn check_values(&self, reason: Reason, node: &Node<L>, ask: &Query, values: &BudgetCosts) {
+    pub(super) fn check_values(&self, reason: Reason, node: &Node<L>, ask: &BudgetQuery, values: &BudgetCosts) {
         if let Some(check) = &self.check {
             let rows = self.rows_of(node);
             for (level, &value) in values.iter().enumerate() {
@@ -38,7 +38,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         check: &BoundCheck<M>,
         reason: Reason,
         node: &Node<L>,
-        ask: &Query,
+        ask: &BudgetQuery,
         bounds: &RootBounds<L>,
     ) {
         let (depth, branch) = (ask.depth, ask.levels.branch(ask.depth));

@@ -15,7 +15,7 @@ use super::pair_shape::PairShape;
 use super::singles::SplitSingles;
 use super::stumps::BestStumps;
 use super::workspace::{
-    BinaryEngine, BudgetCosts, ChildBuffers, Inherited, NodeBuffers, NodeState, NodeTask, Query, read, write,
+    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, Inherited, NodeBuffers, NodeState, NodeTask, read, write,
 };
 use crate::budget::{Stop, Ticker};
 
@@ -63,7 +63,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         child.node.ids.clear();
         child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let depth = run.ask.depth - 1;
-        let ask = Query { depth, levels: run.branch, cutoffs, floors };
+        let ask = BudgetQuery { depth, levels: run.branch, cutoffs, floors };
         let mut path = run.path.to_vec();
         path.push(2 * node.test[root] + side as u32);
         let result = self.solve_child(run, root, side, &ask, &mut child, &picked, &path, cell);
@@ -78,7 +78,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         run: &NodeTask<L>,
         root: usize,
         side: usize,
-        ask: &Query,
+        ask: &BudgetQuery,
         child: &mut NodeBuffers<L>,
         picked: &[u32],
         path: &[u32],
@@ -129,7 +129,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         state: &NodeState<L>,
         child: (usize, usize),
         (shape, node): (PairShape, &Node<L>),
-        ask: &Query,
+        ask: &BudgetQuery,
         cell: &mut ChildBuffers<L>,
     ) -> bool {
         let NodeState { grand, bounds, great, .. } = state;
@@ -147,7 +147,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// What the cache knows, if that is enough for every level.
-    fn known(&self, cases: &Cases, ask: &Query) -> Option<BudgetCosts> {
+    fn known(&self, cases: &Cases, ask: &BudgetQuery) -> Option<BudgetCosts> {
         let of = |level: usize| {
             let known = self.cache.get(cases, ask.depth, ask.levels.nodes(ask.depth, level))?;
             (known.exact || known.cost >= ask.cutoffs[level]).then_some(known.cost)

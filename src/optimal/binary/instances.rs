@@ -39,7 +39,7 @@ pub(in crate::optimal) struct Instances {
 }
 
 /// A row's mass in a channel.
-struct Entry {
+struct RowMass {
     channel: u32,
     row: u32,
     mass: u64,
@@ -56,7 +56,7 @@ impl Instances {
         charged: &mut Reserved,
     ) -> Result<Self, Stop> {
         // Entries, which grow by doubling, and their masses or order.
-        let _passing = ticker.budget().reserve(problem.n_masses() as u64 * (3 * size_of::<Entry>() as u64 + 8))?;
+        let _passing = ticker.budget().reserve(problem.n_masses() as u64 * (3 * size_of::<RowMass>() as u64 + 8))?;
         let (channels, mut entries) = entries(problem, ticker)?;
         entries.sort_unstable_by_key(|entry| (entry.channel, entry.row));
         let mut instances = Instances {
@@ -78,7 +78,7 @@ impl Instances {
             Counting::Groups => false,
             Counting::Weighed => true,
         };
-        let of_way = |(entries, &(_, way)): (&[Entry], &(usize, Way))| {
+        let of_way = |(entries, &(_, way)): (&[RowMass], &(usize, Way))| {
             if is_weighed { entries.len() as u64 } else { way.instances(entries) }
         };
         let n_instances = of_channels().zip(&ways).map(of_way).fold(0, u64::saturating_add);
@@ -106,7 +106,7 @@ impl Instances {
         Ok(instances)
     }
 
-    fn add_channel(&mut self, entries: &[Entry], way: Way, ticker: &mut Ticker) -> Result<(), Stop> {
+    fn add_channel(&mut self, entries: &[RowMass], way: Way, ticker: &mut Ticker) -> Result<(), Stop> {
         let channel = entries[0].channel;
         match way {
             Way::Copies(unit) => {
@@ -119,7 +119,7 @@ impl Instances {
                 })
             }
             Way::Values => {
-                let mut order: Vec<&Entry> = entries.iter().collect();
+                let mut order: Vec<&RowMass> = entries.iter().collect();
                 order.sort_by_key(|entry| entry.mass);
                 order.chunk_by(|a, b| a.mass == b.mass).try_for_each(|equal| {
                     self.add_group(channel, equal[0].mass, equal.iter().map(|entry| (entry.row, 1)), ticker)
@@ -207,7 +207,7 @@ impl Instances {
 }
 
 /// The channels, and what of each row's masses counts in each.
-fn entries<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<(usize, Vec<Entry>), Stop> {
+fn entries<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<(usize, Vec<RowMass>), Stop> {
     let n_classes = problem.n_classes;
     let mut entries = Vec::new();
     let mut unit = true;
@@ -226,11 +226,11 @@ fn entries<M: Mass>(problem: &Problem<M>, ticker: &mut Ticker) -> Result<(usize,
             if (channel as usize) < n_classes {
                 mass_of_classes += mass;
                 if mass > least {
-                    entries.push(Entry { channel, row, mass: mass - least });
+                    entries.push(RowMass { channel, row, mass: mass - least });
                 }
             } else {
                 unit &= mass == mass_of_classes;
-                entries.push(Entry { channel, row, mass });
+                entries.push(RowMass { channel, row, mass });
             }
         }
     }
@@ -254,7 +254,7 @@ enum Way {
 impl Way {
     /// The way that makes the least to count, and about how much: in eighths of a word of a node of an eighth of the
     /// cases, for all pairs of tests.
-    fn best(entries: &[Entry], lane: usize) -> (usize, Self) {
+    fn best(entries: &[RowMass], lane: usize) -> (usize, Self) {
         let unit = entries.iter().fold(0, |unit, entry| gcd(unit, entry.mass)).max(1);
         // Counts of a group are multiplied by its mass. Powers of two double as they go, but not in wide lanes.
         let multiply = if lane == 8 { 4 } else { 1 };
@@ -280,7 +280,7 @@ impl Way {
     }
 
     /// How many instances it makes.
-    fn instances(self, entries: &[Entry]) -> u64 {
+    fn instances(self, entries: &[RowMass]) -> u64 {
         match self {
             Way::Copies(unit) => entries.iter().fold(0, |sum, entry| sum.saturating_add(entry.mass / unit)),
             Way::Planes(unit) => entries.iter().map(|entry| u64::from((entry.mass / unit).count_ones())).sum(),
@@ -289,7 +289,7 @@ impl Way {
     }
 
     /// About how much there is to count if each instance is weighed, alike.
-    fn weighed(entries: &[Entry], lane: usize) -> usize {
+    fn weighed(entries: &[RowMass], lane: usize) -> usize {
         1 + entries.len() / if lane == 8 { 3 } else { 4 }
     }
 }

@@ -35,8 +35,8 @@ mod workspace;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::bound_check::BoundCheck;
-use super::driver::{self, Goal, Timing};
-use super::params::{BinarySwitches, Order};
+use super::driver::{self, Request, Timing};
+use super::params::{BinarySwitches, RootOrder};
 use super::problem::{Cases, Mass, Problem};
 use super::progress::Anytime;
 use crate::bits;
@@ -119,7 +119,7 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
     pub(super) fn search(
         &mut self,
         cases: Cases,
-        goal: Goal,
+        request: Request,
         anytime: &mut Anytime,
         timing: &mut Timing,
     ) -> Result<(), Stop> {
@@ -129,7 +129,7 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
         self.rank_tests(&root.buffers.node);
         // What every tree costs, and was cancelled.
         anytime.without(leaf - root.buffers.node.leaf(self.instances.n_classes));
-        driver::search(&mut BinarySolver::new(self), &mut root, goal, anytime, timing)
+        driver::search(&mut BinarySolver::new(self), &mut root, request, anytime, timing)
     }
 
     /// What a run did, by name.
@@ -154,9 +154,9 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
         };
         let mut order: Vec<u32> = node.live.clone();
         match self.switches.order {
-            Order::AsGiven => order.sort_by_key(|&root| node.test[root as usize]),
-            Order::Random => order.sort_by_key(|&root| bits::mix(u64::from(node.test[root as usize]) + 1)),
-            Order::DepthTwo | Order::Gini => {
+            RootOrder::AsGiven => order.sort_by_key(|&root| node.test[root as usize]),
+            RootOrder::Random => order.sort_by_key(|&root| bits::mix(u64::from(node.test[root as usize]) + 1)),
+            RootOrder::DepthTwo | RootOrder::Gini => {
                 let key = |&root: &u32| (impurity(root), node.test[root as usize], root);
                 let mut keyed: Vec<(f64, u32, u32)> = order.iter().map(key).collect();
                 keyed.sort_by(|a, b| a.partial_cmp(b).expect("impurities are numbers"));

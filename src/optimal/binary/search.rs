@@ -17,8 +17,8 @@ use super::pair_shape::PairShape;
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Spread};
 use super::stumps::BestStumps;
 use super::workspace::{
-    BinaryEngine, BudgetCosts, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask, Observer, Query,
-    RootCandidate, read, write,
+    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask,
+    Observer, RootCandidate, read, write,
 };
 use crate::budget::{Stop, Ticker};
 use crate::threads::{held, lock};
@@ -47,7 +47,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     pub(super) fn solve(
         &self,
         at: &mut NodeBuffers<L>,
-        ask: &Query,
+        ask: &BudgetQuery,
         inherited: Option<&Inherited<L>>,
         watch: Option<&dyn Observer<L>>,
         path: &[u32],
@@ -88,7 +88,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// Readies the bounds of the roots of a node.
-    pub(super) fn open(&self, at: &mut NodeBuffers<L>, ask: &Query, inherited: Option<&Inherited<L>>) {
+    pub(super) fn open(&self, at: &mut NodeBuffers<L>, ask: &BudgetQuery, inherited: Option<&Inherited<L>>) {
         self.stats.nodes.fetch_add(1, Relaxed);
         let NodeBuffers { node, state, .. } = at;
         let branch = ask.levels.branch(ask.depth);
@@ -226,7 +226,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     pub(super) fn try_pairs(
         &self,
         (at, path): (&mut NodeBuffers<L>, &[u32]),
-        ask: &Query,
+        ask: &BudgetQuery,
         root: usize,
         pairs: &[(usize, usize)],
         cutoff: u64,

@@ -15,7 +15,7 @@ use super::canonical::Wanted;
 use super::multi_class::depth_two_costs;
 use super::node::{self, Node};
 use super::node_budgets::NodeBudgets;
-use super::workspace::{BinaryEngine, BudgetCosts, Improvement, NodeBuffers, Observer, Query, RootCandidate};
+use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery, Improvement, NodeBuffers, Observer, RootCandidate};
 use crate::budget::{Budget, Stop};
 use crate::threads::lock;
 
@@ -94,7 +94,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     ) -> [u64; 4] {
         roots.clear();
         let (leaf, penalty) = (node.leaf(self.instances.n_classes), self.problem.node_penalty);
-        let by_cost = self.switches.order == super::Order::DepthTwo;
+        let by_cost = self.switches.order == super::RootOrder::DepthTwo;
         depth_two_costs(self.shape(node), &node.live, &node.singles, stumps, leaf, penalty, |root, cost| {
             let rank = self.rank[node.test[root as usize] as usize];
             roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
@@ -110,14 +110,14 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let levels = NodeBudgets::new(depth, nodes);
         let (mut cutoffs, floors): (BudgetCosts, _) = (smallvec![0; levels.len()], smallvec![0; levels.len()]);
         cutoffs[levels.top()] = cutoff;
-        self.values(node, &Query { depth, levels, cutoffs, floors }, None).map(|values| values[levels.top()])
+        self.values(node, &BudgetQuery { depth, levels, cutoffs, floors }, None).map(|values| values[levels.top()])
     }
 
     /// Solves a node of depth three or more.
     fn values(
         &self,
         node: &mut BinaryNode<L>,
-        ask: &Query,
+        ask: &BudgetQuery,
         watch: Option<&dyn Observer<L>>,
     ) -> Result<BudgetCosts, Stop> {
         self.build(node)?;
@@ -142,7 +142,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         }
         let levels = NodeBudgets::UpTo(most as usize);
         let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
-        let values = self.values(node, &Query { depth, levels, cutoffs, floors }, None)?;
+        let values = self.values(node, &BudgetQuery { depth, levels, cutoffs, floors }, None)?;
         Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
     }
 
@@ -244,7 +244,7 @@ impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
         let levels = NodeBudgets::new(depth, nodes);
         let (mut cutoffs, floors): (BudgetCosts, _) = (smallvec![0; levels.len()], smallvec![0; levels.len()]);
         cutoffs[levels.top()] = known;
-        let values = engine.values(root, &Query { depth, levels, cutoffs, floors }, Some(&watch))?;
+        let values = engine.values(root, &BudgetQuery { depth, levels, cutoffs, floors }, Some(&watch))?;
         Ok(values[levels.top()].min(known))
     }
 

@@ -157,7 +157,7 @@ pub(super) type BudgetCosts = SmallVec<[u64; 4]>;
 
 /// What is asked of a node.
 #[derive(Debug, Clone)]
-pub(super) struct Query {
+pub(super) struct BudgetQuery {
     pub(super) depth: u32,
     pub(super) levels: NodeBudgets,
     pub(super) cutoffs: BudgetCosts,
@@ -186,7 +186,7 @@ pub(super) trait Observer<L>: Sync {
 /// A node at work.
 pub(super) struct NodeTask<'r, L> {
     pub(super) node: &'r Node<L>,
-    pub(super) ask: &'r Query,
+    pub(super) ask: &'r BudgetQuery,
     pub(super) branch: NodeBudgets,
     pub(super) state: &'r RwLock<NodeState<L>>,
     pub(super) watch: Option<&'r dyn Observer<L>>,

@@ -15,15 +15,13 @@ impl<I: Index> RankedInstances<'_, I> {
     pub(super) fn problem(&self) -> Problem<u64> {
         let n_tests = self.columns.iter().map(|column| column.n_cuts).sum();
         let passed = |instance: usize| -> Vec<usize> {
-            let of_column = |(place, column): (usize, &super::instances::Column<I>)| {
+            let of_column = |(place, column): (usize, &super::instances::InstanceColumn<I>)| {
                 let rank = column.ranks[instance].get();
                 (rank..column.n_cuts).map(move |cut| self.test(place, cut) as usize)
             };
             self.columns.iter().enumerate().flat_map(of_column).collect()
         };
-        let row = |instance: usize| {
-            ((self.classes[instance].into(), self.mass(instance) as u64), passed(instance))
-        };
+        let row = |instance: usize| ((self.classes[instance].into(), self.mass(instance) as u64), passed(instance));
         Problem::of_single((n_tests, self.n_classes), self.penalty as u64, (0..self.n).map(row))
     }
 }
@@ -65,7 +63,9 @@ impl<I: Index> IntervalSearch<'_, I> {
             self.each_cut(level, ask, column, cuts, |cut, left, right| {
                 let penalty = self.ground().penalty;
                 let lowest = penalty + least(&left.iter().copied().collect(), &right.iter().copied().collect());
-                check.compare(reason, bar.max(0) as u64, lowest as u64, || format!("cut {cut} of column {column}, {ask:?}"));
+                check.compare(reason, bar.max(0) as u64, lowest as u64, || {
+                    format!("cut {cut} of column {column}, {ask:?}")
+                });
             });
         }
     }

@@ -1,4 +1,4 @@
-//! Stumps as branches of a root: the least cost of either branch of one cut.
+//! StumpSearch as branches of a root: the least cost of either branch of one cut.
 //!
 //! Each column and pair of classes is an *entry*: a stump on that column with these labels. Entries have bounds, which hold
 //! for all cuts of an interval by the argument of nested sets, and are looked at by ascending bound until no other can be
@@ -19,7 +19,7 @@ use crate::simd::Isa;
 pub(super) type Bound = (i64, u32);
 
 /// The bounds of a search of depth two, and room to find better ones.
-pub(super) struct Stumps<I> {
+pub(super) struct StumpSearch<I> {
     bounds: Vec<Bound>,
     /// There may be so many, and those of nothing known.
     most: usize,
@@ -32,9 +32,9 @@ pub(super) struct Stumps<I> {
     pub(super) isa: Isa,
 }
 
-impl<I: Index> Stumps<I> {
+impl<I: Index> StumpSearch<I> {
     pub(super) fn new(n_entries: usize, isa: Isa, room: &MemoryShares) -> Self {
-        Stumps {
+        StumpSearch {
             bounds: (0..n_entries as u32).map(|entry| (0, entry)).collect(),
             most: n_entries + room.bounds,
             scan: Scan::default(),

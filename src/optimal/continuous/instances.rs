@@ -8,7 +8,7 @@ use crate::data::RankedTable;
 use crate::simd::Step;
 
 /// A column of ranks.
-pub(super) struct Column<I> {
+pub(super) struct InstanceColumn<I> {
     /// One per instance, and one more for the instance that fills up lanes.
     pub(super) ranks: Vec<I>,
     /// Instances by rank; ties in order.
@@ -21,7 +21,7 @@ pub(super) struct Column<I> {
     missing_cut: Option<usize>,
 }
 
-impl<I> Column<I> {
+impl<I> InstanceColumn<I> {
     /// Whether the test at a cut is passed on the left.
     pub(super) fn passes_left(&self, cut: usize) -> bool {
         self.missing_cut != Some(cut)
@@ -41,7 +41,7 @@ pub(super) const GROUP: usize = 4;
 /// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
 /// looked up then.
 pub(super) struct RankedInstances<'b, I> {
-    pub(super) columns: Vec<Column<I>>,
+    pub(super) columns: Vec<InstanceColumn<I>>,
     /// The ranks of [`GROUP`] columns, instance by instance: what one look-up finds of several columns.
     pub(super) groups: Vec<Vec<[I; GROUP]>>,
     pub(super) n: usize,
@@ -163,11 +163,11 @@ impl<'b, I: Index> RankedInstances<'b, I> {
             ranks.push(I::of(0));
             let n_cuts = column.n_cuts;
             let missing_cut = Some(n_cuts - 1).filter(|&cut| !column.test(cut).1);
-            columns.push(Column { ranks, order, n_cuts, first_test, missing_cut });
+            columns.push(InstanceColumn { ranks, order, n_cuts, first_test, missing_cut });
             first_test += n_cuts as u32;
             ticker.tick(6 * n)?;
         }
-        let side_by_side = |columns: &[Column<I>]| -> Vec<[I; GROUP]> {
+        let side_by_side = |columns: &[InstanceColumn<I>]| -> Vec<[I; GROUP]> {
             let mut group = vec![[I::of(0); GROUP]; n + 1];
             for (k, column) in columns.iter().enumerate() {
                 group.iter_mut().zip(&column.ranks).for_each(|(ranks, &rank)| ranks[k] = rank);

@@ -31,9 +31,9 @@ mod stump_branch;
 
 use std::collections::BTreeMap;
 
-use super::label_masses::ClassMasses;
 use super::bound_check::BoundCheck;
 use super::driver::{self, Timing};
+use super::label_masses::ClassMasses;
 use super::progress::{Anytime, Incumbent};
 use super::run::Run;
 use crate::budget::{Stop, Ticker};
@@ -69,7 +69,7 @@ fn with_index<'b, I: Index>(
     stats: &mut BTreeMap<&'static str, u64>,
     ticker: &mut Ticker<'b>,
 ) -> Result<(Incumbent, Option<Stop>), Stop> {
-    let depth = run.goal().limits.depth;
+    let depth = run.request().limits.depth;
     let mut ground: RankedInstances<I> = RankedInstances::new(run, table, &masses, ticker)?;
     drop(masses);
     // The ground has them in its own way.
@@ -90,7 +90,7 @@ fn with_index<'b, I: Index>(
         let mut anytime = Anytime::new(leaf as u64 + constant, constant, run.objective, run.board, run.budget);
         anytime.without(constant);
         let (mut solver, mut timing) = (ContinuousSolver::new(workers), Timing::default());
-        let stop = driver::search(&mut solver, &mut 0, run.goal(), &anytime, &mut timing).err();
+        let stop = driver::search(&mut solver, &mut 0, run.request(), &anytime, &mut timing).err();
         let workers = solver.workers;
         timing.tell(stats);
         if let Some(check) = &check {

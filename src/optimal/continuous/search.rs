@@ -6,7 +6,7 @@ use smallvec::{SmallVec, smallvec};
 
 use super::super::bound_check::{BoundCheck, Reason};
 use super::super::shape::Shape;
-use super::depth_two::Stumps;
+use super::depth_two::StumpSearch;
 use super::instances::RankedInstances;
 use super::interval::Charge;
 use super::interval::{Bounds, End, Interval, ShareCosts, least};
@@ -94,7 +94,7 @@ pub(super) struct Tried {
 /// One worker's search.
 pub(super) struct IntervalSearch<'g, I> {
     pub(super) nodes: Nodes<'g, I>,
-    pub(super) stumps: Stumps<I>,
+    pub(super) stumps: StumpSearch<I>,
     pub(super) budget: &'g Budget,
     pub(super) ticker: Ticker<'g>,
     /// Room for the masses of classes on the left of a cut.
@@ -116,7 +116,7 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
     ) -> Self {
         IntervalSearch {
             nodes: Nodes::new(ground, depth.max(1) as usize, &room),
-            stumps: Stumps::new(ground.n_entries(), isa, &room),
+            stumps: StumpSearch::new(ground.n_entries(), isa, &room),
             budget,
             ticker: Ticker::new(budget),
             classes: Vec::new(),

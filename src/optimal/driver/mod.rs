@@ -127,7 +127,7 @@ pub(super) trait Solver {
 
 /// Which of the trees, and how thoroughly to look for good ones before the proof.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Goal {
+pub(super) struct Request {
     pub(super) limits: TreeLimits,
     pub(super) rank: Rank,
     /// The most discrepancies of the passes before the proof; `None`: no passes.
@@ -153,11 +153,11 @@ impl Timing {
 pub(super) fn search<S: Solver>(
     solver: &mut S,
     root: &mut S::Node,
-    goal: Goal,
+    request: Request,
     anytime: &Anytime,
     timing: &mut Timing,
 ) -> Result<(), Stop> {
-    let Goal { limits, rank, discrepancies } = goal;
+    let Request { limits, rank, discrepancies } = request;
     solver.budget().check()?;
     let started = solver.budget().seconds();
     let mut cost = solver.leaf(root);
