@@ -13,7 +13,7 @@ use super::cache::{Cache, Known};
 use super::driver::{Root, Solver, TreeLimits, canonical};
 use super::problem::{Cases, Mass, Problem};
 use super::progress::Anytime;
-use crate::budget::{Budget, Stop};
+use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::shares;
 
 /// One run of the reference.
@@ -52,8 +52,9 @@ impl<M: Mass> Reference<'_, M> {
             self.stats.cache_hits.fetch_add(1, Relaxed);
             return Ok(known.cost);
         }
-        let mut best = leaf.min(cutoff);
+        let (mut best, ticker) = (leaf.min(cutoff), &mut Ticker::new(self.budget));
         for test in 0..problem.n_tests {
+            ticker.tick(4 * cases.rows.len())?;
             let Some([fail, pass]) = self.split(cases, test) else { continue };
             for (of_pass, of_fail) in shares(depth, nodes, false) {
                 // What is left for a branch: nothing, where the other one takes all.
@@ -100,7 +101,9 @@ impl<M: Mass> Solver for &Reference<'_, M> {
     }
 
     fn first_root(&mut self, cases: &mut Cases, limits: TreeLimits, cost: u64) -> Result<Root, Stop> {
+        let ticker = &mut Ticker::new(self.budget);
         for test in 0..self.problem.n_tests {
+            ticker.tick(4 * cases.rows.len())?;
             let Some([fail, pass]) = self.split(cases, test) else { continue };
             for (of_pass, of_fail) in shares(limits.depth, limits.nodes, true) {
                 let left = (cost + 1).saturating_sub(self.problem.node_penalty);
@@ -124,9 +127,16 @@ impl<M: Mass> Solver for &Reference<'_, M> {
 
     /// The one of least cost as a root over two leaves.
     fn promising(&mut self, cases: &mut Cases, _limits: TreeLimits, _most: usize) -> Result<Vec<u32>, Stop> {
-        let cost = |sides: [Cases; 2]| sides.iter().map(|side| self.leaf(side)).sum::<u64>();
-        let costs = (0..self.problem.n_tests).filter_map(|test| Some((cost(self.split(cases, test)?), test as u32)));
-        Ok(costs.min().map(|(_, test)| test).into_iter().collect())
+        let (mut best, ticker) = (None, &mut Ticker::new(self.budget));
+        for test in 0..self.problem.n_tests {
+            ticker.tick(8 * cases.rows.len())?;
+            let Some(sides) = self.split(cases, test) else { continue };
+            let cost = sides.iter().map(|side| self.leaf(side)).sum::<u64>();
+            if best.is_none_or(|(least, _)| cost < least) {
+                best = Some((cost, test as u32));
+            }
+        }
+        Ok(best.map(|(_, test)| test).into_iter().collect())
     }
 
     fn is_long(&self, _depth: u32) -> bool {

@@ -17,8 +17,8 @@ use crate::data::{BinaryTable, Dataset, Schema};
 use crate::objective::{Objective, Units};
 use crate::threads;
 
-/// How much more work than a node's pays for a pool of threads: some milliseconds.
-const POOL: u64 = 2;
+/// By how much less work than a node's, before bounds, a pool of threads pays.
+const POOL: u64 = 10;
 
 /// What all engines are given.
 pub(super) struct Run<'a> {
@@ -118,7 +118,6 @@ impl<'a> Run<'a> {
         stats.insert("cache_bytes", reference.cache.bytes());
         stats.insert("bounded", reference.stats.bounded.load(Relaxed));
         stats.insert("threads", 1);
-        timing.tell(stats);
         result
     }
 
@@ -168,7 +167,8 @@ impl<'a> Run<'a> {
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<(), Stop>> {
         let (switches, request) = (&self.params.params.switches, self.request());
-        // Half of the memory is for nodes, at the cost of their pairs, then of threads; a quarter for the cache.
+        // Half of the memory is for nodes, at the cost of their pairs, then of threads, and all of it before the engine is given
+        // up; a quarter for the cache, if it is left.
         let available = self.budget.available();
         let needs = |keeps_pairs: bool, threads: usize| {
             binary::bytes(&instances, size_of::<L>(), keeps_pairs, request.limits.depth, threads)
@@ -179,14 +179,18 @@ impl<'a> Run<'a> {
         // Trees of depth two need no pairs but those at hand.
         let keeps = switches.matrices && request.limits.depth > 2;
         let ways = [(keeps, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
-        let (keeps_pairs, most_threads) = ways.into_iter().find(fits)?;
+        let alone = (false, 1);
+        let (keeps_pairs, most_threads) =
+            ways.into_iter().find(fits).or_else(|| (needs(alone.0, alone.1) <= available).then_some(alone))?;
         let for_nodes = needs(keeps_pairs, most_threads);
-        let room = binary::CacheRoom { cache: available / 4, bounds: (available * 3 / 4).saturating_sub(for_nodes) };
+        let left = available - for_nodes;
+        let room = binary::CacheRoom { cache: left.min(available / 4), bounds: left.saturating_sub(available / 4) };
         let _nodes = match self.budget.reserve(available) {
             Ok(nodes) => nodes,
             Err(stop) => return Some(Err(stop)),
         };
-        let pays = request.limits.depth > 2 && instances.work(request.limits.depth) / POOL > switches.parallel_work;
+        let pays = request.limits.depth > 2
+            && instances.work(request.limits.depth).saturating_mul(POOL) > switches.parallel_work;
         Some(threads::with_pool(if pays { most_threads } else { 1 }, |threads| {
             let switches = switches.binary(keeps_pairs);
             let mut engine = BinaryEngine::<M, L>::new(
@@ -202,7 +206,9 @@ impl<'a> Run<'a> {
             let result = engine.search(problem.root(), request, anytime, &mut timing);
             stats.extend(engine.counts());
             stats.insert("threads", threads as u64);
-            timing.tell(stats);
+            if request.limits.depth > 2 {
+                timing.tell(stats);
+            }
             result
         }))
     }

@@ -12,7 +12,7 @@ use super::accumulator::Accumulator;
 use super::multi_class::branch_costs;
 use super::node::NONE;
 use super::node_budgets::NodeBudgets;
-use super::solver::BinaryNode;
+use super::subproblem::BinaryNode;
 use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery};
 use crate::bits;
 use crate::budget::Stop;

@@ -3,9 +3,10 @@
 //! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
 //! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of an
 //! `accumulator` and the sizes of a `pair_shape`. `two_class` and `multi_class` find trees of depth two from that.
-//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, `child` solves
-//! their branches under all `node_budgets` at once, in the buffers of a `workspace`, and `canonical` finds the roots of the tree that
-//! users get. `solver` is the engine as the driver sees it; `check` compares its bounds with the reference. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
+//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, and `child` solves
+//! their branches under all `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as the driver sees
+//! it, which asks about a `subproblem`; `canonical` finds the roots of the tree that users get, and `check` compares bounds with
+//! the reference. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -28,6 +29,7 @@ mod search;
 mod singles;
 mod solver;
 mod stumps;
+mod subproblem;
 mod two_class;
 mod weighted_counts;
 mod workspace;
@@ -46,7 +48,8 @@ pub(super) use accumulator::Accumulator;
 use bit_table::Layout;
 pub(super) use instances::Instances;
 use node::Node;
-use solver::{BinaryNode, BinarySolver};
+use solver::BinarySolver;
+use subproblem::BinaryNode;
 pub(super) use workspace::BinaryEngine;
 use workspace::{Counters, Pool};
 

@@ -92,7 +92,6 @@ fn with_index<'b, I: Index>(
         let (mut solver, mut timing) = (ContinuousSolver::new(workers), Timing::default());
         let stop = driver::search(&mut solver, &mut 0, run.request(), &anytime, &mut timing).err();
         let workers = solver.workers;
-        timing.tell(stats);
         if let Some(check) = &check {
             stats.insert("bounds_checked", check.n_checked());
         }

@@ -173,11 +173,21 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
         if ask.depth == 2 {
             self.stumps.clear();
         }
-        let mut best = BestTree::leaf(self.nodes.at(level).leaf());
         let n_shares = Self::shares(ask.depth, ask.nodes).len();
         let columns = 0..self.ground().columns.len();
-        let mut heap: BinaryHeap<Interval> = columns.map(|column| self.whole(column, n_shares)).collect();
-        let mut charge = self.charge(n_shares);
+        let whole = columns.map(|column| self.whole(column, n_shares)).collect();
+        self.best_among(level, ask, whole)
+    }
+
+    /// The same among the cuts of some intervals.
+    pub(super) fn best_among(
+        &mut self,
+        level: usize,
+        ask: &Query,
+        mut heap: BinaryHeap<Interval>,
+    ) -> Result<BestTree, Stop> {
+        let mut best = BestTree::leaf(self.nodes.at(level).leaf());
+        let mut charge = self.charge(Self::shares(ask.depth, ask.nodes).len());
         while let Some(interval) = heap.pop() {
             if interval.lower >= ask.bar(&best) {
                 break;

@@ -1,8 +1,11 @@
 //! The continuous engine, as the driver sees it.
 
-use super::super::driver::{Root, Solver, TreeLimits};
+use smallvec::smallvec;
+
+use super::super::driver::{Root, Solver, TreeLimits, canonical};
 use super::super::progress::Anytime;
-use super::interval::Interval;
+use super::super::shape::Shape;
+use super::interval::{End, Interval};
 use super::parallel::RootSearch;
 use super::search::{IntervalSearch, Query};
 use super::stump::Index;
@@ -12,13 +15,32 @@ use crate::budget::{Budget, Stop};
 /// that of its node, in place of the branch that was there.
 pub(super) struct ContinuousSolver<'g, I> {
     pub(super) workers: Vec<IntervalSearch<'g, I>>,
-    /// The cuts that may reach the least cost, once it is proved.
-    open: Option<Vec<Interval>>,
+    /// The depth of the last search of all cases, and the cuts that may reach the least cost, once it is proved.
+    open: Option<(u32, Vec<Interval>)>,
 }
 
 impl<'g, I: Index> ContinuousSolver<'g, I> {
     pub(super) fn new(workers: Vec<IntervalSearch<'g, I>>) -> Self {
         ContinuousSolver { workers, open: None }
+    }
+
+    /// The cuts that may reach the least cost of all cases, under limits of the same depth: with fewer nodes there are no
+    /// others. `None` where that is not known; at depth two what they know of stumps is soon gone.
+    fn open_within(&self, TreeLimits { depth, nodes }: TreeLimits) -> Option<Vec<Interval>> {
+        let (_, open) = self.open.as_ref().filter(|open| open.0 == depth && depth > 2)?;
+        let n_shares = IntervalSearch::<I>::shares(depth, nodes).len();
+        // A branch costs no less with fewer nodes than with any share it had.
+        let end =
+            |end: &End| End { costs: smallvec![end.costs.iter().copied().min().unwrap_or(0); n_shares], ..end.clone() };
+        let within = |open: &Interval| Interval { left: end(&open.left), right: end(&open.right), ..open.clone() };
+        Some(open.iter().map(within).collect())
+    }
+
+    /// Whether a tree of all cases within these limits costs as little.
+    fn reaches(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<bool, Stop> {
+        let Some(open) = self.open_within(limits) else { return Ok(self.solve(level, limits, cost + 1)? == cost) };
+        let ask = self.ask(limits, cost + 1, false);
+        Ok(self.workers[0].best_among(0, &ask, open.into())?.cost as u64 == cost)
     }
 
     fn ask(&self, TreeLimits { depth, nodes }: TreeLimits, target: u64, ties: bool) -> Query {
@@ -49,7 +71,12 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
     }
 
     fn first_root(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<Root, Stop> {
-        let open = self.open.take();
+        let open = match (*level, limits.depth) {
+            // What they know of stumps is there until another search of depth two begins.
+            (0, 2) => self.open.take().filter(|open| open.0 == 2).map(|(_, open)| open),
+            (0, _) => self.open_within(limits),
+            _ => None,
+        };
         self.workers[0].first_root(*level, limits, cost as i64, open)
     }
 
@@ -96,7 +123,24 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
         let ask = self.ask(limits, u64::MAX, proves);
         let root = RootSearch { anytime, ask, proves };
         let (cost, ties) = root.search(&mut self.workers, known as i64)?;
-        self.open = proves.then_some(ties);
+        self.open = proves.then_some((limits.depth, ties));
         Ok(cost as u64)
+    }
+
+    fn smaller(
+        &mut self,
+        level: &mut usize,
+        limits: TreeLimits,
+        cost: u64,
+        enough: u64,
+    ) -> Result<Option<Shape>, Stop> {
+        let mut fewest = enough;
+        while fewest > 0 && self.reaches(level, TreeLimits::new(limits.depth, fewest - 1), cost)? {
+            fewest -= 1;
+        }
+        if fewest == enough {
+            return Ok(None);
+        }
+        canonical(self, level, TreeLimits::new(limits.depth, fewest), cost).map(Some)
     }
 }
