@@ -58,6 +58,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         if let Some((_, costs)) = node.shallow.filter(|&(known, _)| known >= depth) {
             return Ok(costs);
         }
+        self.budget.visit()?;
         self.build(node)?;
         let costs = if depth < 2 { self.stump_costs(&mut node.buffers) } else { self.shallow(&mut node.buffers)? };
         node.shallow = Some((depth, costs));

@@ -39,7 +39,8 @@ impl<'g, I: Index> ContinuousSolver<'g, I> {
     /// Whether a tree of all cases within these limits costs as little.
     fn reaches(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<bool, Stop> {
         let Some(open) = self.open_within(limits) else { return Ok(self.solve(level, limits, cost + 1)? == cost) };
-        let ask = self.ask(limits, cost + 1, false);
+        let (ask, budget) = (self.ask(limits, cost + 1, false), self.workers[0].budget);
+        let _copied = budget.reserve(open.len() as u64 * Interval::BYTES)?;
         Ok(self.workers[0].best_among(0, &ask, open.into())?.cost as u64 == cost)
     }
 
@@ -77,6 +78,8 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
             (0, _) => self.open_within(limits),
             _ => None,
         };
+        let budget = self.workers[0].budget;
+        let _copied = budget.reserve(open.as_ref().map_or(0, Vec::len) as u64 * Interval::BYTES)?;
         self.workers[0].first_root(*level, limits, cost as i64, open)
     }
 
