@@ -1,6 +1,6 @@
-//! The exact search over all thresholds of continuous columns, from a table to the canonical tree: by depth and number of
-//! classes, with ties, kinds and missing values mixed, and beside the search over tests by how many values a column has.
-//! One thread, so that runs compare.
+//! The exact search over all thresholds of continuous columns, from a table to the canonical tree: by depth and number
+//! of classes, with ties, kinds and missing values mixed, and beside the search over tests by how many values a column
+//! has. One thread, so that runs compare.
 //!
 //! `cargo bench --bench continuous`; beside other programs: `benches/peers/continuous.py`.
 

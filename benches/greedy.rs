@@ -1,5 +1,5 @@
-//! Greedy trees of full depth, on numbers, on levels and with missing values, and what they predict. One thread, so that
-//! runs compare.
+//! Greedy trees of full depth, on numbers, on levels and with missing values, and what they predict. One thread, so
+//! that runs compare.
 //!
 //! `cargo bench --bench greedy`; beside scikit-learn: `benches/peers/greedy.py`.
 

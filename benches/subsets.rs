@@ -1,8 +1,8 @@
 //! Timings of the searches over subsets of the features, on tables that are made here.
 //!
 //! `cargo bench --bench subsets`: distinct trees counted (2^12 subsets) and listed; backward elimination, by what trees
-//! share and tree by tree; the best subset on a table of numbers, where bounds look one or two choices ahead, and on one of
-//! levels, where held-out cases that cannot be told apart decide.
+//! share and tree by tree; the best subset on a table of numbers, where bounds look one or two choices ahead, and on
+//! one of levels, where held-out cases that cannot be told apart decide.
 
 use std::hint::black_box;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Which trees an exact search may choose from, and what each limit implies for the others.
 //!
-//! `min_leaf` and `min_leaf_mass` restrict *splits*: the single leaf is always admissible. A test that all cases of a node
-//! pass, or all fail, is no split.
+//! `min_leaf` and `min_leaf_mass` restrict *splits*: the single leaf is always admissible. A test that all cases of a
+//! node pass, or all fail, is no split.
 
 use crate::data::Dataset;
 use crate::error::{Error, Result};
@@ -68,7 +68,8 @@ pub fn full(depth: u32) -> u64 {
     (1 << depth) - 1
 }
 
-/// The limits that a subtree can make use of: n nodes reach no depth beyond n, depth d holds no more than 2^d - 1 nodes.
+/// The limits that a subtree can make use of: n nodes reach no depth beyond n, depth d holds no more than 2^d - 1
+/// nodes.
 pub fn usable(depth: u32, nodes: u64) -> (u32, u64) {
     let depth = u64::from(depth).min(nodes) as u32;
     (depth, nodes.min(full(depth)))

@@ -1,7 +1,8 @@
-//! A common unit of real numbers: what weights, penalties and costs are whole multiples of, so that sums of them are exact.
+//! A common unit of real numbers: what weights, penalties and costs are whole multiples of, so that sums of them are
+//! exact.
 //!
-//! Numbers that come as floats were rounded once or twice before: a tenth is no float, and w times c for all w of a table
-//! are not quite in proportion to the w. So a unit is looked for in this order, the first that fits is taken:
+//! Numbers that come as floats were rounded once or twice before: a tenth is no float, and w times c for all w of a
+//! table are not quite in proportion to the w. So a unit is looked for in this order, the first that fits is taken:
 //!
 //! 1. a power of two or of ten, where every number is a *short* multiple of it, as written;
 //! 2. a part of the least number, where every number is within 2^-50 of a multiple of it, in relation to its size, which is
@@ -37,8 +38,8 @@ impl Scale {
     /// Every number is the integer it is.
     pub const ONE: Scale = Scale { divisor: 1.0, times: 1.0, common: 1 };
 
-    /// A unit of which all of these positive numbers are multiples, under which a sum of `total` stays below half of `most`, at
-    /// most 2^62; `None` if there is none. A power of two is at most two to the `coarsest`.
+    /// A unit of which all of these positive numbers are multiples, under which a sum of `total` stays below half of
+    /// `most`, at most 2^62; `None` if there is none. A power of two is at most two to the `coarsest`.
     pub fn exact<V: Iterator<Item = f64>>(
         values: impl Fn() -> V,
         total: f64,

@@ -330,7 +330,8 @@ proptest! {
         let t = integers(number, dtype, &[below, above])[0];
         prop_assert!(below <= t && t < above);
         if dtype.contains('/') {
-            // By a clock of its own, so all that is known here is that it is in the middle half, where that holds a unit.
+            // By a clock of its own, so all that is known here is that it is in the middle half, where that holds a
+            // unit.
             let (t, a, b) = (i128::from(t), i128::from(below), i128::from(above));
             prop_assert!((4 * t - 2 * (a + b)).abs() <= b - a || b - a == 1);
         } else {

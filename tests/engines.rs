@@ -1,8 +1,9 @@
-//! The binary engine against variants of itself, against the continuous one, which shares nothing with it but the driver, and
-//! against the reference, where these end soon: on problems too large for the oracle, of depth 3 to 6 and up to 200 rows.
+//! The binary engine against variants of itself, against the continuous one, which shares nothing with it but the
+//! driver, and against the reference, where these end soon: on problems too large for the oracle, of depth 3 to 6 and
+//! up to 200 rows.
 //!
-//! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test engines -- --nocapture` runs as many problems as
-//! wanted from a first seed on, and says how far it came: a run that was interrupted goes on from there.
+//! `LATTREE_PROBLEMS=100000 LATTREE_FIRST=0 cargo test --release --test engines -- --nocapture` runs as many problems
+//! as wanted from a first seed on, and says how far it came: a run that was interrupted goes on from there.
 
 mod common;
 

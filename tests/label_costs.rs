@@ -1,5 +1,5 @@
-//! Costs of labels against an oracle that tries all trees: cost matrices, costs of each case, abstention, weights of classes
-//! and balanced errors, on every engine.
+//! Costs of labels against an oracle that tries all trees: cost matrices, costs of each case, abstention, weights of
+//! classes and balanced errors, on every engine.
 
 mod common;
 

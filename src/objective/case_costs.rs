@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::names::quoted;
 use crate::scale::Scale;
 
-/// Costs of each case by label. Where masses and costs have too many digits to be multiplied as integers, costs come times
-/// the weight of their row, once for each that it counts.
+/// Costs of each case by label. Where masses and costs have too many digits to be multiplied as integers, costs come
+/// times the weight of their row, once for each that it counts.
 #[derive(Debug)]
 pub(super) struct CaseTable {
     /// For each label its column in the costs of the data, or none for the label that abstains.

@@ -20,11 +20,11 @@ pub enum Loss {
     /// Its mass where the label is wrong.
     #[default]
     Errors,
-    /// The same with the mass of each class divided by that of all its cases, and by how many classes there are: one less
-    /// the balanced accuracy. Classes have no weights besides.
+    /// The same with the mass of each class divided by that of all its cases, and by how many classes there are: one
+    /// less the balanced accuracy. Classes have no weights besides.
     BalancedErrors,
-    /// Its mass times the cost of taking its class, a row, for the label, a column. Finite, of any sign. Labels after the
-    /// classes are named.
+    /// Its mass times the cost of taking its class, a row, for the label, a column. Finite, of any sign. Labels after
+    /// the classes are named.
     Matrix {
         /// A row per class, in the order of the labels of the data.
         costs: Vec<Vec<f64>>,
@@ -66,7 +66,8 @@ enum Table {
 pub(crate) const ABSTAIN: &str = "abstain";
 
 impl<'a> LabelCosts<'a> {
-    /// `abstain` is the cost, per unit of mass, of a label of its own that says "don't know"; `None`: there is no such label.
+    /// `abstain` is the cost, per unit of mass, of a label of its own that says "don't know"; `None`: there is no such
+    /// label.
     ///
     /// # Errors
     /// If there is no row, weights or costs cannot be brought to a common unit ([`Error::BadWeight`],

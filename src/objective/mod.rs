@@ -1,17 +1,18 @@
-//! What an exact search minimises: the sum over leaves of what their label costs in their cases, plus a penalty per node.
+//! What an exact search minimises: the sum over leaves of what their label costs in their cases, plus a penalty per
+//! node.
 //!
 //! **Label costs.** Case i costs c_i\[k\] if it is labelled k: any real number, and as many labels as wanted. With
 //! b_i = max_k c_i\[k\] and *rewards* r_i\[k\] = b_i - c_i\[k\] >= 0, the best leaf on cases S costs
 //!
 //! min_k sum_i c_i\[k\] = sum_i b_i - max_k R_k(S),   R_k(S) = sum_i r_i\[k\].
 //!
-//! Summed over the leaves of a tree, the first term is a constant, and so is the sum of all R_k. Hence the best tree for
-//! the costs is the best tree of the multi-class problem in which case i has the mass r_i\[k\] in class k, and its cost is
-//! the errors there plus sum_i (b_i - sum_k r_i\[k\]). That is all a search has to know: [`Objective`] gives it the rewards,
-//! and [`CostScale`] turns its integers into the costs that users see.
+//! Summed over the leaves of a tree, the first term is a constant, and so is the sum of all R_k. Hence the best tree
+//! for the costs is the best tree of the multi-class problem in which case i has the mass r_i\[k\] in class k, and its
+//! cost is the errors there plus sum_i (b_i - sum_k r_i\[k\]). That is all a search has to know: [`Objective`] gives it
+//! the rewards, and [`CostScale`] turns its integers into the costs that users see.
 //!
-//! Errors, weights of cases and classes, balanced errors, a cost matrix, costs of each case, a label for "don't know" at a
-//! price and rewards of actions are all label costs; [`Loss`] says which, and [`LabelCosts`] makes them integers.
+//! Errors, weights of cases and classes, balanced errors, a cost matrix, costs of each case, a label for "don't know"
+//! at a price and rewards of actions are all label costs; [`Loss`] says which, and [`LabelCosts`] makes them integers.
 //!
 //! To add an objective: implement [`Objective`] and hand it to [`search_objective`](crate::optimal::search_objective).
 
@@ -42,8 +43,8 @@ pub trait Objective: Sync {
     /// How many labels a leaf may have.
     fn n_labels(&self) -> usize;
 
-    /// Writes what each label saves in a row, counts and weights included, beside the label that costs most there. The total
-    /// over all rows and labels is below 2^62. Nothing is asked of rows that are absent.
+    /// Writes what each label saves in a row, counts and weights included, beside the label that costs most there. The
+    /// total over all rows and labels is below 2^62. Nothing is asked of rows that are absent.
     fn rewards(&self, row: usize, rewards: &mut Rewards);
 
     /// The rewards of all rows and labels.

@@ -1,9 +1,9 @@
 //! Masses of cases as integers, so that sums of them compare exactly on every platform.
 //!
-//! Real weights and penalties become integers in [`Units`]: multiples of a common unit (`scale`). Optimal refers to those
-//! integers; where every weight is a multiple of the unit, as integers, numbers of few digits and proportional ones are,
-//! nothing is lost. Where there is no such unit the finest one is taken under which the total stays in range, and what it
-//! would change by more than a small part of itself is refused.
+//! Real weights and penalties become integers in [`Units`]: multiples of a common unit (`scale`). Optimal refers to
+//! those integers; where every weight is a multiple of the unit, as integers, numbers of few digits and proportional
+//! ones are, nothing is lost. Where there is no such unit the finest one is taken under which the total stays in range,
+//! and what it would change by more than a small part of itself is refused.
 
 use super::CostScale;
 use crate::data::{Dataset, Target};
@@ -59,13 +59,13 @@ pub(crate) const FINE: f64 = 1.0 / (1u64 << 24) as f64;
 pub(crate) const COARSE: f64 = 1.0 / (1u64 << 16) as f64;
 
 impl Units {
-    /// Chooses the coarsest power of two or of ten of which all weights and the penalty are multiples, or else a part of the
-    /// least of them, or else the finest power of two under which the total stays in range. A weight of 0.1 is a tenth,
-    /// though the float is not quite: the float next to a decimal of few digits is taken for it.
+    /// Chooses the coarsest power of two or of ten of which all weights and the penalty are multiples, or else a part
+    /// of the least of them, or else the finest power of two under which the total stays in range. A weight of 0.1 is a
+    /// tenth, though the float is not quite: the float next to a decimal of few digits is taken for it.
     ///
     /// # Errors
-    /// If a weight or the penalty is so small beside the total that the finest unit would change it by more than 2^-24 of
-    /// itself, or the total is beyond the range of floats.
+    /// If a weight or the penalty is so small beside the total that the finest unit would change it by more than 2^-24
+    /// of itself, or the total is beyond the range of floats.
     pub fn new(data: &Dataset, node_penalty: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() && node_penalty == 0.0 {
             return Ok(Self::plain(data.n_rows() as u64));
@@ -96,8 +96,8 @@ impl Units {
         Ok(units)
     }
 
-    /// As [`Units::new`] without a penalty, with the total below `most` units, a power of two of at most 2^62, where weights
-    /// are not whole. A weight may be changed by 2^-16 of itself.
+    /// As [`Units::new`] without a penalty, with the total below `most` units, a power of two of at most 2^62, where
+    /// weights are not whole. A weight may be changed by 2^-16 of itself.
     pub fn within(data: &Dataset, most: f64) -> Result<Self> {
         if data.counts().is_none() && data.weights().is_none() {
             return Ok(Self::plain(data.n_rows() as u64));
@@ -129,8 +129,8 @@ impl Units {
 
     /// Units with a scale for each class, or one for all; no total yet.
     pub(crate) fn with_classes(scales: Box<[ClassScale]>, unit: (f64, f64)) -> Self {
-        // A weight of one is out of range only where all weights of the table are far below one. No mass is asked of it there,
-        // since `of_one` serves tables without weights.
+        // A weight of one is out of range only where all weights of the table are far below one. No mass is asked of it
+        // there, since `of_one` serves tables without weights.
         let in_range = |of: &&ClassScale| of.scale.whole(1.0).checked_mul(of.times).is_some();
         let of_one = scales.iter().map(|of| Some(of).filter(in_range).map_or(0, |of| of.mass(1.0))).collect();
         Units { resolution: unit.0 / unit.1, unit, scales, of_one, node_penalty: 0, total: 0 }
@@ -148,8 +148,8 @@ impl Units {
         data.count(row) * of_case
     }
 
-    /// The fewest units that are worth so much, and one at least. A part of 10^-12 may be missing: three times a weight of
-    /// 0.1 is 0.3 to who asks for it, whatever floats make of the product.
+    /// The fewest units that are worth so much, and one at least. A part of 10^-12 may be missing: three times a weight
+    /// of 0.1 is 0.3 to who asks for it, whatever floats make of the product.
     pub fn at_least(&self, value: f64) -> u64 {
         ((value / self.resolution * (1.0 - 1e-12)).ceil() as u64).max(1)
     }

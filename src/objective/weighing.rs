@@ -76,7 +76,8 @@ impl<'a> Weighing<'a> {
         Weighing { cases, classes, n_classes, class_weight, rows }
     }
 
-    /// The unit of mass by the first method that fits: exact below the first of these totals, exact below the next, rounded.
+    /// The unit of mass by the first method that fits: exact below the first of these totals, exact below the next,
+    /// rounded.
     pub(crate) fn units_within(&self, rooms: &[f64], most_error: f64) -> Result<Units> {
         if self.is_equal() && self.cases.weights().is_none() {
             // Counts are integers, with a sum below 2^62.

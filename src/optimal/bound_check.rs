@@ -1,8 +1,9 @@
 //! Why bounds hold, and whether they do.
 //!
-//! Every place that raises a bound names its [`Reason`]. With the feature `check-bounds`, and in the unit tests, the bound is
-//! compared with what the reference finds, there and then, on problems that are small enough for that: a bound that is wrong
-//! does not pass for being harmless, because a greater one hides it or because no root was ruled out by it.
+//! Every place that raises a bound names its [`Reason`]. With the feature `check-bounds`, and in the unit tests, the
+//! bound is compared with what the reference finds, there and then, on problems that are small enough for that: a bound
+//! that is wrong does not pass for being harmless, because a greater one hides it or because no root was ruled out by
+//! it.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -1,7 +1,8 @@
 //! What is known of sets of cases that were searched before.
 //!
-//! The search looks up a node before it branches and stores what it found. A cache may forget anything at any time: that
-//! costs time, never exactness. To add one: implement [`Cache`] and list it in [`CacheKind::ALL`], which feeds the tests.
+//! The search looks up a node before it branches and stores what it found. A cache may forget anything at any time:
+//! that costs time, never exactness. To add one: implement [`Cache`] and list it in [`CacheKind::ALL`], which feeds the
+//! tests.
 
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -121,8 +122,8 @@ impl<S: BuildHasher + Default + Send + Sync> Keyed<S> {
         lock(&self.shards[(hash >> 32) as usize % SHARDS])
     }
 
-    /// Bytes of an entry with a key of this length: its place in a map that has just grown, so that less than half of it is
-    /// in use, or in a bucket that has; its key, and what the allocator adds.
+    /// Bytes of an entry with a key of this length: its place in a map that has just grown, so that less than half of
+    /// it is in use, or in a bucket that has; its key, and what the allocator adds.
     fn bytes_of(length: usize) -> u64 {
         (size_of::<(u64, Bucket)>() * 5 / 2 + 4 * length + 16) as u64
     }

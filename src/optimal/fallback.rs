@@ -116,8 +116,8 @@ impl Fallback {
     }
 }
 
-/// Whether all tests that a greedy tree may have are offered: all thresholds where some column has any, or those that are
-/// left to the search to choose; and tests for missing values where there are some.
+/// Whether all tests that a greedy tree may have are offered: all thresholds where some column has any, or those that
+/// are left to the search to choose; and tests for missing values where there are some.
 fn offers_all(data: &Dataset, params: &Params) -> bool {
     let binarizer = &params.binarizer;
     let most = binarizer.max_thresholds.unwrap_or(usize::MAX);

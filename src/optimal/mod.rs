@@ -3,8 +3,8 @@
 //! # The search
 //!
 //! 1. `search`: an [`Objective`](crate::objective::Objective) says what labels cost, `offered` which tests there are and which
-//!    engine takes them. `label_masses`: what each label saves in each set of equal rows, which the engines see as the masses
-//!    of classes.
+//!    engine takes them. `label_masses`: what each label saves in each set of equal rows, which the engines see as the
+//!    masses of classes.
 //! 2. `continuous`: the engine for columns of many values, on all thresholds.
 //! 3. `run`: the engines over 0/1 tests, on a [`BinaryTable`](crate::data::BinaryTable) made into a `problem`: `binary`, if what it
 //!    needs fits into memory; else `reference`, against which the others are tested. What is solved goes to a `cache`.
@@ -14,8 +14,8 @@
 //! 6. `progress`: the incumbent and the bound, at any moment. `fallback`: a greedy tree, where a limit left none that is better.
 //!
 //! Threads share the tests of a node; the incumbent, the bounds and the cache are common to all. Differences from the
-//! papers: costs are integers of any number of labels, not counts of two classes; the similarity bound comes from the pair
-//! counts of a node rather than from an archive of earlier sets.
+//! papers: costs are integers of any number of labels, not counts of two classes; the similarity bound comes from the
+//! pair counts of a node rather than from an archive of earlier sets.
 
 mod binary;
 mod bound_check;

@@ -20,15 +20,15 @@ struct Size {
 }
 
 impl Size {
-    /// Up to so many tests per column, on average, pairs of tests are counted faster than cuts are tried: at depth three
-    /// with a thousand cases the two meet between 64 and 70 (`benches/continuous.rs`).
+    /// Up to so many tests per column, on average, pairs of tests are counted faster than cuts are tried: at depth
+    /// three with a thousand cases the two meet between 64 and 70 (`benches/continuous.rs`).
     const FEW: usize = 64;
 
     /// The same, where all thresholds were asked for and there are more than the binarizer would offer by itself.
     const VERY_FEW: usize = 8;
 
-    /// Up to so many cells of rows and tests, trees of a few nodes that may be deep are found faster over tests: there the
-    /// continuous engine solves the same branches again, in other orders of the cuts that lead to them.
+    /// Up to so many cells of rows and tests, trees of a few nodes that may be deep are found faster over tests: there
+    /// the continuous engine solves the same branches again, in other orders of the cuts that lead to them.
     const SMALL: usize = 1 << 18;
 
     /// Seconds after which an exact search is taken for hopeless.
@@ -55,8 +55,8 @@ impl Size {
         at_three * relaxed * 100f64.powi(levels as i32 - 3)
     }
 
-    /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, has weak
-    /// bounds where leaves must not be small, and forgets solved branches.
+    /// The number of tests up to which the engine over tests is faster. The other one works on pairs of classes, has
+    /// weak bounds where leaves must not be small, and forgets solved branches.
     fn few(&self, params: &Params) -> usize {
         let budget_binds = params.max_nodes.is_some_and(|nodes| nodes < full(params.max_depth.min(20)));
         let is_deep = params.max_depth > 3 && params.max_nodes.is_none_or(|nodes| nodes > 3);

@@ -94,8 +94,8 @@ pub struct Switches {
     pub refined: bool,
     /// Whether the counts of the larger branch are what the smaller one leaves (section 4.3.3).
     pub subtraction: bool,
-    /// Whether nodes keep the counts of all pairs of tests, if they fit into half of the memory. Else they are counted a
-    /// few tests at a time, and not by subtraction.
+    /// Whether nodes keep the counts of all pairs of tests, if they fit into half of the memory. Else they are counted
+    /// a few tests at a time, and not by subtraction.
     pub matrices: bool,
     /// Whether the branch to solve first is chosen by what the branches are like (section 4.7).
     pub dynamic_order: bool,

@@ -30,8 +30,9 @@ impl Mass for u64 {
 
 /// Distinct rows, each with the mass of its classes.
 ///
-/// Tests are *oriented*: `true` is the rarer side, so that what is listed of a row is short. Channel c < classes holds the
-/// mass of class c; where `min_leaf` matters one more channel holds the support: the number of cases, or their mass.
+/// Tests are *oriented*: `true` is the rarer side, so that what is listed of a row is short. Channel c < classes holds
+/// the mass of class c; where `min_leaf` matters one more channel holds the support: the number of cases, or their
+/// mass.
 pub(super) struct Problem<M> {
     pub(super) n_tests: usize,
     pub(super) n_classes: usize,
@@ -59,7 +60,8 @@ impl<M: Mass> Problem<M> {
     /// Bytes of a problem besides the bits of its table.
     pub(super) fn bytes(n_rewards: usize, table: &BinaryTable, min_leaf: u64) -> u64 {
         let (rows, patterns) = (n_rewards as u64, table.n_patterns as u64);
-        // Each reward is an entry at most, and each pattern one more where cases are counted; lines for a while, and rows.
+        // Each reward is an entry at most, and each pattern one more where cases are counted; lines for a while, and
+        // rows.
         let entries = rows + if min_leaf > 1 { patterns } else { 0 };
         entries * size_of::<(u32, M)>() as u64 + patterns * (16 + 8 + 4) + 64 * table.tests.len() as u64
     }
@@ -178,7 +180,8 @@ impl<M: Mass> Problem<M> {
 
     /// The cases on the false and on the true side of an oriented test.
     pub(super) fn split(&self, cases: &Cases, test: usize) -> [Cases; 2] {
-        // Both sides get each row, and one of them keeps it: which one cannot be foreseen, and a wrong guess costs more.
+        // Both sides get each row, and one of them keeps it: which one cannot be foreseen, and a wrong guess costs
+        // more.
         let mut rows = [0, 1].map(|_| vec![0; cases.rows.len()]);
         let mut lengths = [0, 0];
         for &row in &cases.rows {
@@ -218,8 +221,8 @@ impl<M: Mass> Problem<M> {
         objective::leaf(&totals[..self.n_classes]).0
     }
 
-    /// What every tree costs on some rows: cases that no test tells apart end in one leaf, where all but those of their most
-    /// frequent class are errors.
+    /// What every tree costs on some rows: cases that no test tells apart end in one leaf, where all but those of their
+    /// most frequent class are errors.
     pub(super) fn equivalent_points(&self, rows: &[u32]) -> u64 {
         let errors = |&row: &u32| {
             let masses = self.masses(row).iter().filter(|entry| (entry.0 as usize) < self.n_classes);

@@ -1,11 +1,11 @@
 //! The reference: a search that tries every test as a root and every share of the nodes, by recursion.
 //!
-//! It is what the fast engines are tested against: short enough to be seen to be right, and complete in what it can be asked.
-//! It knows one bound, that of cases which no test tells apart, and one memory, a [`Cache`]; both can be turned off. Users meet
-//! it only where the memory that is left does not hold what the binary engine needs.
+//! It is what the fast engines are tested against: short enough to be seen to be right, and complete in what it can be
+//! asked. It knows one bound, that of cases which no test tells apart, and one memory, a [`Cache`]; both can be turned
+//! off. Users meet it only where the memory that is left does not hold what the binary engine needs.
 //!
-//! DL8.5 (Aglin, Nijssen and Schaus, *Learning optimal decision trees using caching branch-and-bound search*, AAAI 2020),
-//! Algorithm 1, with numbers of nodes beside the depth.
+//! DL8.5 (Aglin, Nijssen and Schaus, *Learning optimal decision trees using caching branch-and-bound search*, AAAI
+//! 2020), Algorithm 1, with numbers of nodes beside the depth.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 

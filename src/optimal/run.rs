@@ -167,8 +167,8 @@ impl<'a> Run<'a> {
         stats: &mut BTreeMap<&'static str, u64>,
     ) -> Option<Result<(), Stop>> {
         let (switches, request) = (&self.params.params.switches, self.request());
-        // Half of the memory is for nodes, at the cost of their pairs, then of threads, and all of it before the engine is given
-        // up; a quarter for the cache, if it is left.
+        // Half of the memory is for nodes, at the cost of their pairs, then of threads, and all of it before the engine
+        // is given up; a quarter for the cache, if it is left.
         let available = self.budget.available();
         let needs = |keeps_pairs: bool, threads: usize| {
             binary::bytes(&instances, size_of::<L>(), keeps_pairs, request.limits.depth, threads)

@@ -74,8 +74,8 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
     Ok(Outcome { tree: costs.priced(outcome.tree, loss, abstain)?, ..outcome })
 }
 
-/// The same for an objective of one's own, whose labels are the classes of the data or fewer. `objective`, `class_weight`,
-/// `abstain` and `node_penalty` of the parameters are not looked at.
+/// The same for an objective of one's own, whose labels are the classes of the data or fewer. `objective`,
+/// `class_weight`, `abstain` and `node_penalty` of the parameters are not looked at.
 ///
 /// # Errors
 /// As [`search`].
@@ -124,7 +124,8 @@ impl Labelled<'_> {
         let n_labels = objective.n_labels();
         let offered =
             threads::with_pool(pool, |threads| Offered::new(data, n_labels, &params.params, budget, threads > 1))?;
-        // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a greedy one.
+        // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a
+        // greedy one.
         let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
         let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
         if let Some(greedy) = &early {
@@ -191,8 +192,8 @@ impl Labelled<'_> {
     }
 }
 
-/// Has parts of the binary engine measured at the root of a table of fewer than 2^15 cases: for benches. Returns the limit
-/// that ended it early, if one did.
+/// Has parts of the binary engine measured at the root of a table of fewer than 2^15 cases: for benches. Returns the
+/// limit that ended it early, if one did.
 #[doc(hidden)]
 pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Result<Option<Stop>> {
     let costs = LabelCosts::new(data, &Loss::Errors, &ClassWeight::Equal, None, params.params.node_penalty)?;

@@ -15,8 +15,8 @@ impl Costs {
         Ok(Some(costs).filter(|costs| !costs.is_none()))
     }
 
-    /// A row per class and a column per label, and the names of the labels after the classes. `parameter` is what errors
-    /// say that the costs were given as.
+    /// A row per class and a column per label, and the names of the labels after the classes. `parameter` is what
+    /// errors say that the costs were given as.
     pub(super) fn matrix(
         costs: &Bound<'_, PyAny>,
         parameter: &str,

@@ -180,8 +180,8 @@ impl PyDataset {
         target.map(|target| table_module(py)?.getattr("decode_target")?.call1((target,))).transpose()
     }
 
-    /// What each label costs in each row: a polars DataFrame with a column per label, named by its text, or None. Rewards
-    /// are costs with the opposite sign.
+    /// What each label costs in each row: a polars DataFrame with a column per label, named by its text, or None.
+    /// Rewards are costs with the opposite sign.
     #[getter]
     fn costs<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let costs = encode_costs(py, &self.0)?;
@@ -309,8 +309,8 @@ impl PyDataset {
         Ok(folds.into_iter().map(|(learn, test)| (PyDataset(learn), PyDataset(test))).collect())
     }
 
-    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``. Costs of rows
-    /// are in `costs`.
+    /// The table again, in the values and dtypes it came with: features, target, ``counts`` and ``weight``. Costs of
+    /// rows are in `costs`.
     fn to_polars<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let encoded = encode(py, &self.0)?;
         let part = |name: &str| encoded.getattr(name);

@@ -119,8 +119,8 @@ pub(super) fn _node_test_from_json(text: &str) -> PyResult<PyNodeTest> {
 /// errors : float
 ///     Training mass of other classes than the one predicted; 0 where a number is predicted.
 /// costs : dict of label to float, or None
-///     What each label would have cost in the training cases that came here, times their counts, weights and class weights;
-///     None unless the search minimised costs that cases have of their own.
+///     What each label would have cost in the training cases that came here, times their counts, weights and class
+///     weights; None unless the search minimised costs that cases have of their own.
 #[pyclass(frozen, eq, module = "lattree", name = "Node")]
 pub struct PyNode {
     tree: Py<PyTree>,

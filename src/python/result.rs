@@ -85,12 +85,13 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 /// tree : Tree
 ///     The best tree. If `status` is "optimal" it is the canonical one: the same for every number of threads.
 /// objective : float
-///     Its cost: what the labels of its leaves cost, such as the mass of training cases it gets wrong, and `node_penalty`
-///     per internal node.
+///     Its cost: what the labels of its leaves cost, such as the mass of training cases it gets wrong, and
+///     `node_penalty` per internal node.
 /// lower_bound : float
 ///     No tree over the tests offered, within the limits, costs less.
 /// gap : float
-///     ``(objective - lower_bound) / objective``, where costs are negative over the greater in size of both; 0 if proved.
+///     ``(objective - lower_bound) / objective``, where costs are negative over the greater in size of both; 0 if
+///     proved.
 /// status : str
 ///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
 ///     strike after the proof and before the canonical tree is found: then the gap is 0.

@@ -84,8 +84,8 @@ pub(super) struct Running(Mutex<Vec<Weak<Budget>>>);
 
 impl Running {
     /// Runs `work` under a budget that [`Running::cancel`] can reach: on the calling thread, if there are signals for
-    /// that and nothing to report, else beside it; but on the calling thread, with signals and without reports, where the
-    /// system has no more threads.
+    /// that and nothing to report, else beside it; but on the calling thread, with signals and without reports, where
+    /// the system has no more threads.
     pub(super) fn run<T: Send>(
         &self,
         py: Python<'_>,
@@ -160,8 +160,8 @@ impl<'s, T: Send + 's, W: FnOnce() -> T + Send + 's> Beside<'s, W, T> {
         Some(Beside { work, done, worker })
     }
 
-    /// Runs `work` with the interpreter free. The calling thread waits, looks for signals and reports progress; whatever
-    /// Python raises meanwhile cancels the budget and is raised once `work` has stopped.
+    /// Runs `work` with the interpreter free. The calling thread waits, looks for signals and reports progress;
+    /// whatever Python raises meanwhile cancels the budget and is raised once `work` has stopped.
     fn run(
         self,
         py: Python<'_>,
@@ -223,8 +223,8 @@ impl Signals {
     pub(super) fn heard_by(&self, py: Python<'_>, budget: Budget) -> PyResult<Budget> {
         let threading = py.import("threading")?;
         let main = threading.call_method0("main_thread")?.getattr("ident")?;
-        // Before Python 3.13 the main thread is taken for the one that imported `threading`. The first thread of a process
-        // has its number on Linux.
+        // Before Python 3.13 the main thread is taken for the one that imported `threading`. The first thread of a
+        // process has its number on Linux.
         let is_first = || threading.call_method0("get_native_id")?.eq(std::process::id());
         if !threading.call_method0("get_ident")?.eq(main)? && !is_first()? {
             return Ok(budget);

@@ -61,63 +61,63 @@ const KEYWORDS: [&str; 17] = [
 ///     The fewest cases (repetitions counted, weights not) in each branch of a split. The single leaf is always
 ///     admissible.
 /// min_leaf_mass : float, default=0
-///     The least mass in each branch of a split: weights count, not cases; finite, >= 0. 0: no limit; else `min_leaf` has
-///     to be 1.
+///     The least mass in each branch of a split: weights count, not cases; finite, >= 0. 0: no limit; else `min_leaf`
+///     has to be 1.
 /// objective : {"errors", "balanced_errors", "costs"} or Costs, default="errors"
-///     What is minimised. "errors": the mass of misclassified cases. "balanced_errors": the mean over the classes of the
-///     share of their mass that is misclassified, which is one less the balanced accuracy. :class:`Costs`: what it costs to
-///     give cases of each class each label, times their mass. "costs": what each label costs in each case, as the dataset
-///     says (``Dataset(..., costs=...)``), times its mass; such a dataset needs no target.
+///     What is minimised. "errors": the mass of misclassified cases. "balanced_errors": the mean over the classes of
+///     the share of their mass that is misclassified, which is one less the balanced accuracy. :class:`Costs`: what it
+///     costs to give cases of each class each label, times their mass. "costs": what each label costs in each case, as
+///     the dataset says (``Dataset(..., costs=...)``), times its mass; such a dataset needs no target.
 /// class_weight : "balanced", mapping of label to float, or None, default=None
 ///     How much the cases of each class matter: a factor >= 0 for the mass of each class, 1 where none is given.
-///     "balanced": all classes have the same mass. Leaves then show weighted masses. None: all cases matter the same. Not
-///     for "balanced_errors", which has weights of its own.
+///     "balanced": all classes have the same mass. Leaves then show weighted masses. None: all cases matter the same.
+///     Not for "balanced_errors", which has weights of its own.
 /// abstain : float or None, default=None
-///     What a leaf costs, per unit of mass, whose label is "abstain": a label of its own, for cases of which the tree does
-///     not decide; finite. :meth:`Tree.predict` says what is predicted then. Beside errors a price of 1 or more is never
-///     paid. None: there is no such label.
+///     What a leaf costs, per unit of mass, whose label is "abstain": a label of its own, for cases of which the tree
+///     does not decide; finite. :meth:`Tree.predict` says what is predicted then. Beside errors a price of 1 or more is
+///     never paid. None: there is no such label.
 /// node_penalty : float, default=0
 ///     What each internal node costs, in units of the objective; finite, >= 0.
 /// rank : str, sequence of str, or None, default=("objective", "nodes")
 ///     What is best among trees, in order of importance. ``("objective", "nodes")``: the least cost, then the fewest
-///     internal nodes of all trees of that cost. The second is a proof of its own, which may take longer than the first;
-///     where a limit strikes during it, the status names the limit although `lower_bound` equals `objective`.
+///     internal nodes of all trees of that cost. The second is a proof of its own, which may take longer than the
+///     first; where a limit strikes during it, the status names the limit although `lower_bound` equals `objective`.
 ///     ``"objective"``: the least cost alone, for whom speed matters more than a small tree. None: the default.
 /// binarizer : Binarizer or None, default=None
 ///     The tests offered; None: ``Binarizer()``.
 /// engine : {"auto", "tests", "continuous"}, default="auto"
 ///     Which search does the work. "continuous" takes the columns as they are: it offers a threshold between all
-///     neighbouring values, however many there are, so that thresholds are always exact; the binarizer's `thresholds` must
-///     be "auto" or "all" then, and its `max_thresholds` None. "tests" works on 0/1 tests, and is exact where the
+///     neighbouring values, however many there are, so that thresholds are always exact; the binarizer's `thresholds`
+///     must be "auto" or "all" then, and its `max_thresholds` None. "tests" works on 0/1 tests, and is exact where the
 ///     binarizer lists all thresholds: under "all", and under "auto" while there are at most `max_tests` tests. "auto"
 ///     takes "tests" if the binarizer thins thresholds out or tests are few: at most `max_tests`, and 64 a column on
 ///     average, times one less than there are classes, or any number if `min_leaf` is above 1; or, under "all", 8 a
-///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out to
-///     `max_tests`, where a search over all of them is hopeless: five minutes or more, as estimated from rows, columns,
-///     classes, depth, nodes and `min_leaf`, or more bytes than half of `memory_limit` (4 GiB if that is None).
-///     :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the tree that
-///     is proved does not depend on the choice.
+///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out
+///     to `max_tests`, where a search over all of them is hopeless: five minutes or more, as estimated from rows,
+///     columns, classes, depth, nodes and `min_leaf`, or more bytes than half of `memory_limit` (4 GiB if that is
+///     None). :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the
+///     tree that is proved does not depend on the choice.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or
 ///     raise DataError.
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the best tree so far comes back with
-///     ``status == "time_limit"``. How far a search comes in a time depends on the machine and what else runs there: such
-///     a result does not repeat exactly.
+///     ``status == "time_limit"``. How far a search comes in a time depends on the machine and what else runs there:
+///     such a result does not repeat exactly.
 /// node_limit : int or None, default=None
 ///     The most search nodes. With ``threads=1`` a result under it repeats exactly, on every machine.
 /// memory_limit : int or None, default=None
 ///     Bytes for live state and cache; None: a quarter of the memory there is (see :class:`GreedyTreeSearch`). A full
 ///     cache only slows the search.
 /// discrepancies : int or None, default=None
-///     Look for good trees before the proof starts, by limited discrepancy search: passes 0, 1, ... up to this many, where
-///     pass k sees the trees whose splits on any path lie, all together, at most k places behind the best by a look ahead
-///     of two levels. Range 0 to 100; worth it under a limit of time. None: no passes. Results that are proved do not
-///     depend on it. The continuous engine has no such passes: from depth four on it starts from a tree by such a look
-///     ahead.
+///     Look for good trees before the proof starts, by limited discrepancy search: passes 0, 1, ... up to this many,
+///     where pass k sees the trees whose splits on any path lie, all together, at most k places behind the best by a
+///     look ahead of two levels. Range 0 to 100; worth it under a limit of time. None: no passes. Results that are
+///     proved do not depend on it. The continuous engine has no such passes: from depth four on it starts from a tree
+///     by such a look ahead.
 /// threads : int or None, default=None
-///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS. Of those asked for no
-///     more than four per core are started, or 16 where that is more; fewer where the system allows no more.
+///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS. Of those asked for
+///     no more than four per core are started, or 16 where that is more; fewer where the system allows no more.
 ///
 /// Raises
 /// ------
@@ -278,11 +278,11 @@ impl PyOptimalTreeSearch {
     ///     With a target of classes or, under ``objective="costs"``, without a target too.
     /// progress : bool, callable or None, default=None
     ///     True: show objective, bound and gap in a line on stderr, by tqdm or rich (extra ``progress``). A callable is
-    ///     called with a :class:`Progress` about ten times a second, on the calling thread; what it raises stops the search
-    ///     and is raised here.
+    ///     called with a :class:`Progress` about ten times a second, on the calling thread; what it raises stops the
+    ///     search and is raised here.
     /// on_interrupt : {"raise", "return"}, default="raise"
-    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best tree so far as its `result`,
-    ///     or return that, with ``status == "interrupted"``.
+    ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best tree so far as its
+    ///     `result`, or return that, with ``status == "interrupted"``.
     ///
     /// Returns
     /// -------
@@ -347,7 +347,8 @@ impl PyOptimalTreeSearch {
     }
 }
 
-/// What `objective` says. Costs come as `lattree.Costs`, beside an objective that stands for them until there is a table.
+/// What `objective` says. Costs come as `lattree.Costs`, beside an objective that stands for them until there is a
+/// table.
 fn objective_of(given: &Bound<'_, PyAny>) -> PyResult<(Loss, Option<Py<PyAny>>)> {
     if let Ok(name) = given.cast::<PyString>() {
         return Ok((choice("objective", &OBJECTIVES, &name.to_string_lossy())?.clone(), None));
@@ -378,8 +379,8 @@ impl PyOptimalTreeSearch {
         self.params.params()
     }
 
-    /// The parameters, with what is named by class in the order of a table's labels. A target without classes is for the
-    /// search to refuse.
+    /// The parameters, with what is named by class in the order of a table's labels. A target without classes is for
+    /// the search to refuse.
     fn params_for(&self, py: Python<'_>, labels: Option<&Labels>) -> PyResult<Cow<'_, Checked>> {
         if self.costs.is_none() && self.weights.is_none() {
             return Ok(Cow::Borrowed(&self.params));

@@ -119,8 +119,8 @@ impl PyTree {
     /// -------
     /// pandas.DataFrame, polars.DataFrame, pyarrow.Table or numpy.ndarray of float64, shape (n_rows, n_classes)
     ///     Training shares in each row's leaf, in the kind of `data` (see :meth:`predict`). Columns are in the order of
-    ///     ``schema.classes`` and named by them, in pandas by the labels themselves; those of labels that are no classes
-    ///     are 0, for no case has them.
+    ///     ``schema.classes`` and named by them, in pandas by the labels themselves; those of labels that are no
+    ///     classes are 0, for no case has them.
     ///
     /// Raises
     /// ------

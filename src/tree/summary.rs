@@ -57,8 +57,8 @@ impl Tree {
         Ok(Tree { label_costs: Some(costs.into()), summaries: OnceLock::new(), ..self })
     }
 
-    /// What each label would have cost in the training cases of a node, if cases had costs of their own. Panics if there
-    /// is no such node.
+    /// What each label would have cost in the training cases of a node, if cases had costs of their own. Panics if
+    /// there is no such node.
     pub fn label_costs(&self, node: usize) -> Option<&[f64]> {
         let n_labels = self.schema.labels().map_or(0, |labels| labels.len());
         self.label_costs.as_ref().map(|costs| &costs[node * n_labels..(node + 1) * n_labels])

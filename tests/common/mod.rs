@@ -115,8 +115,8 @@ pub fn random_table(random: &mut Random) -> Dataset {
         .expect("the table is well formed")
 }
 
-/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, matrices, dynamic order, order of
-/// tests, counting, baseline instructions, threads, discrepancies.
+/// The levels of one variant: engine, cache, bounds, transpositions, refined bound, subtraction, matrices, dynamic
+/// order, order of tests, counting, baseline instructions, threads, discrepancies.
 pub type Levels = [usize; 13];
 
 /// How many levels each has.
@@ -247,8 +247,9 @@ pub fn cost_of(data: &Dataset, outcome: &Outcome, node_penalty: f64) -> f64 {
     shown(wrong + if nodes > 0 { nodes * units(node_penalty, outcome.resolution) } else { 0 }, outcome)
 }
 
-/// A cost as the number that an outcome would show for it. A resolution that is a ratio is rounded itself: then an objective
-/// of as many units says more exactly what they are; of more units than floats tell apart, one of about as many.
+/// A cost as the number that an outcome would show for it. A resolution that is a ratio is rounded itself: then an
+/// objective of as many units says more exactly what they are; of more units than floats tell apart, one of about as
+/// many.
 pub fn shown(cost: u64, outcome: &Outcome) -> f64 {
     let found = units(outcome.objective, outcome.resolution);
     let is_it = if cost < 1 << 50 { cost == found } else { cost.abs_diff(found) <= cost >> 50 };

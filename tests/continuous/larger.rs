@@ -44,8 +44,8 @@ fn affordable(n_tests: usize) -> u32 {
     }
 }
 
-/// Depths beyond those that are solved directly. Without `min_leaf`: bounds are weaker under it, and such problems would
-/// take minutes; brute force has some of depth five.
+/// Depths beyond those that are solved directly. Without `min_leaf`: bounds are weaker under it, and such problems
+/// would take minutes; brute force has some of depth five.
 #[test]
 fn equals_the_search_over_all_tests_at_greater_depth() {
     for_seeds(120, |seed| {

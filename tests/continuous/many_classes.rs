@@ -9,7 +9,8 @@ use lattree::optimal::{Engine, Params};
 use crate::common::{Random, cost_of, for_seeds};
 use crate::{check_proved, continuous, random_params, run};
 
-/// Rows of random values below `n_values`, with classes that follow the first column but for noise, and are skewed or not.
+/// Rows of random values below `n_values`, with classes that follow the first column but for noise, and are skewed or
+/// not.
 fn random_classes(random: &mut Random, n_rows: usize, n_columns: usize, n_values: u64, n_classes: u64) -> Dataset {
     let kind = || Kind::Continuous(NumericType::Integer);
     let feature = |column: usize| Feature { name: format!("x{column}"), kind: kind(), dtype: String::new() };
@@ -47,7 +48,8 @@ fn fault_x1_many_classes_equal_the_search_over_all_tests() {
     });
 }
 
-/// From memory for next to nothing to enough: fewer columns and lists are kept, and the tree that is proved is the same.
+/// From memory for next to nothing to enough: fewer columns and lists are kept, and the tree that is proved is the
+/// same.
 #[test]
 fn fault_x1_what_is_kept_changes_no_tree() {
     let (proved, all) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -1,5 +1,5 @@
-//! Tables of one column, of any length: a tree of depth d cuts its values into at most 2^d parts, and how to do that best
-//! is found part by part, by dynamic programming. No other reference goes beyond 65,536 values.
+//! Tables of one column, of any length: a tree of depth d cuts its values into at most 2^d parts, and how to do that
+//! best is found part by part, by dynamic programming. No other reference goes beyond 65,536 values.
 
 use lattree::budget::Status;
 use lattree::data::{Column, Dataset, Kind, NumericType};

@@ -1,8 +1,8 @@
 //! The least errors of a tree over all thresholds, by a second method: it shares no code and no bound with the search.
 //!
 //! - *Stump.* A segment tree per column over its distinct values, where a value's weight is its cases of class 1 less
-//!   those of class 0, and a node knows the least sum of a prefix. The errors of a stump that says 0 up to a value and 1
-//!   beyond are the cases of class 0 and the prefix up to there; those of the reverse, the cases of class 1 less that
+//!   those of class 0, and a node knows the least sum of a prefix. The errors of a stump that says 0 up to a value and
+//!   1 beyond are the cases of class 0 and the prefix up to there; those of the reverse, the cases of class 1 less that
 //!   prefix. So the roots tell the least errors of a stump, and a case comes or goes in O(log values) per column.
 //! - *Depth two.* Per column of the root, cases move from the right to the left in the order of its values.
 //! - *Deeper.* Per column of the root, cuts are solved one by one, each the most promising between two that are, until

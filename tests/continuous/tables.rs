@@ -1,7 +1,7 @@
 //! Tables in which classes follow cuts of ordered columns, but for noise.
 //!
-//! A column is drawn as ranks, from which its values come by a map that keeps their order: so floats that are neighbours,
-//! integers that no float can hold, infinities and levels all stand for the same ranks.
+//! A column is drawn as ranks, from which its values come by a map that keeps their order: so floats that are
+//! neighbours, integers that no float can hold, infinities and levels all stand for the same ranks.
 
 use lattree::data::{Column, Dataset, Feature, Kind, NumericType};
 use lattree::objective::Units;

@@ -2,8 +2,8 @@
 //!
 //! *Rows.* A row is `lanes` words of `per_lane` bits. *Columns.* Word-major: word w of all columns stands together, 32
 //! instances of one group to a word. A 32 x 32 transposition turns one into the other for up to 16 lanes at once; the
-//! bit b of lane l of a row becomes column `b * lanes + l`, its *position*, so that nothing is ever shuffled: the order of
-//! positions is as good as any. Positions without a test hold a test that nothing passes.
+//! bit b of lane l of a row becomes column `b * lanes + l`, its *position*, so that nothing is ever shuffled: the order
+//! of positions is as good as any. Positions without a test hold a test that nothing passes.
 
 use super::aligned::Aligned;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel, Square};

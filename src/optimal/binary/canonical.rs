@@ -128,8 +128,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// A test that tells no instances apart, but cases: the branch of all instances must reach the cost alone, and the
-    /// other costs nothing. `alone` remembers which numbers of nodes are enough for that; `costs` are those of trees of depth
-    /// two.
+    /// other costs nothing. `alone` remembers which numbers of nodes are enough for that; `costs` are those of trees of
+    /// depth two.
     fn root_without(
         &self,
         node: &BinaryNode<L>,

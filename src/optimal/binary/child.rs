@@ -178,8 +178,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         });
     }
 
-    /// The costs of a branch at depth two, by level. The pairs of the smaller branch are counted; those of the larger are
-    /// what is left of the node's (section 4.3.3).
+    /// The costs of a branch at depth two, by level. The pairs of the smaller branch are counted; those of the larger
+    /// are what is left of the node's (section 4.3.3).
     fn solve_depth_two(
         &self,
         run: &NodeTask<L>,
@@ -233,7 +233,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 }
 
-/// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles, about).
+/// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles,
+/// about).
 fn pays_to_gather<L: Accumulator>(node: &Node<L>, picked: u64) -> bool {
     if node.is_weighed() {
         return true; // whatever is looked at is listed

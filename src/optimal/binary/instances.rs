@@ -1,13 +1,13 @@
 //! What is counted: the rows of a problem, in groups of equal class and mass.
 //!
 //! A count of bits counts cases of equal mass. Rows are merged already, so their masses differ: a row of mass 5 becomes
-//! two *instances*, one in the group of mass 4 and one in that of mass 1 (a *plane* per bit of the mass), or five in the
-//! group of mass 1, or one in a group of all masses of 5, whichever makes less to count. Where all of these are many, as
-//! with masses of many digits, instances are *weighed*: a group per class, and each instance has its own mass.
+//! two *instances*, one in the group of mass 4 and one in that of mass 1 (a *plane* per bit of the mass), or five in
+//! the group of mass 1, or one in a group of all masses of 5, whichever makes less to count. Where all of these are
+//! many, as with masses of many digits, instances are *weighed*: a group per class, and each instance has its own mass.
 //!
 //! **Cancellation.** The least of a row's class masses costs the same in whatever leaf the row ends: that much of all K
-//! classes is taken away from every row, and K - 1 times it is a constant of all trees. Case counts do not survive this,
-//! so with `min_leaf` above 1 nothing is cancelled. For two classes this is the equivalent-points bound, exactly.
+//! classes is taken away from every row, and K - 1 times it is a constant of all trees. Case counts do not survive
+//! this, so with `min_leaf` above 1 nothing is cancelled. For two classes this is the equivalent-points bound, exactly.
 
 use std::ops::Range;
 

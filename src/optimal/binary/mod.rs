@@ -1,12 +1,13 @@
 //! The fast engine over 0/1 tests: all pair counts of a node in a matrix, counted sixteen columns at a time.
 //!
 //! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
-//! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of an
-//! `accumulator` and the sizes of a `pair_shape`. `two_class` and `multi_class` find trees of depth two from that.
-//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, and `child` solves
-//! their branches under all `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as the driver sees
-//! it, which asks about a `subproblem`; `canonical` finds the roots of the tree that users get, and `check` compares bounds with
-//! the reference. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
+//! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of
+//! an `accumulator` and the sizes of a `pair_shape`. `two_class` and `multi_class` find trees of depth two from that.
+//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, and `child`
+//! solves their branches under all `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as
+//! the driver sees it, which asks about a `subproblem`; `canonical` finds the roots of the tree that users get, and
+//! `check` compares bounds with the reference. `crate::simd` compiles the hot loops for several instruction sets;
+//! `bench_hooks` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -53,13 +54,14 @@ use subproblem::BinaryNode;
 pub(super) use workspace::BinaryEngine;
 use workspace::{Counters, Pool};
 
-/// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes, and nodes keep the counts
-/// of all pairs of tests, or none.
+/// About how many bytes a search needs at once if its masses are kept in lanes of `lane` bytes, and nodes keep the
+/// counts of all pairs of tests, or none.
 pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth: u32, threads: usize) -> u64 {
     let layout = Layout::new(instances.n_tests);
     let (stride, lane, n) = (layout.stride() as u64, lane as u64, instances.rows.len() as u64);
-    // Per node: its matrices and counts of single tests; its instances as rows, and as columns of the parent's tests and
-    // its own, in words of one group each. Per thread: the nodes of a path, and a cell. Buffers have a quarter to spare.
+    // Per node: its matrices and counts of single tests; its instances as rows, and as columns of the parent's tests
+    // and its own, in words of one group each. Per thread: the nodes of a path, and a cell. Buffers have a quarter to
+    // spare.
     let (tests, channels) = (if keeps_pairs { stride } else { BLOCK as u64 }, instances.channels as u64);
     let matrices = stride.saturating_mul(tests).saturating_mul(channels + 1).saturating_mul(lane);
     let singles = stride * (8 * channels + 16) * lane + 64 * stride;

@@ -1,9 +1,9 @@
 //! Pair counts, and the best trees of depth two that they give (Algorithm 4 of MurTree, all pairs at once).
 //!
-//! For tests g and h and a channel c, the mass that passes both is in row g of the pairs, at [`PairShape::slot`] of c and h:
-//! blocks of 16 tests, for each of which the channels stand side by side. Only blocks from that of g on are filled: (h, g)
-//! is (g, h). From it and the counts of single tests follow all four cells
-//! of (g, h), and from those the errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
+//! For tests g and h and a channel c, the mass that passes both is in row g of the pairs, at [`PairShape::slot`] of c
+//! and h: blocks of 16 tests, for each of which the channels stand side by side. Only blocks from that of g on are
+//! filled: (h, g) is (g, h). From it and the counts of single tests follow all four cells of (g, h), and from those the
+//! errors of a stump on h in either branch of g, and of a stump on g in either branch of h.
 
 use super::accumulator::Accumulator;
 use super::pair_counts::count_row;

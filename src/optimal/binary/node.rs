@@ -37,8 +37,8 @@ pub(super) struct Node<L> {
     pub(super) origin: Vec<u32>,
     /// For each position: its test.
     pub(super) test: Vec<u32>,
-    /// For each position of the parent: twice the position that splits these cases alike, and 1 if its sides are swapped;
-    /// [`NONE`] if no case, or all, are on its true side.
+    /// For each position of the parent: twice the position that splits these cases alike, and 1 if its sides are
+    /// swapped; [`NONE`] if no case, or all, are on its true side.
     pub(super) place_of: Vec<u32>,
     /// Mass of each channel.
     pub(super) totals: Vec<L>,
@@ -85,8 +85,8 @@ impl<L: Accumulator> Node<L> {
         leaf(&self.totals[..n_classes])
     }
 
-    /// Makes the rest from `ids`, `starts` and `keeps`. Complexity: O(cases x tests / 16 + words x tests^2 / 32), without
-    /// the second term if pairs are not kept.
+    /// Makes the rest from `ids`, `starts` and `keeps`. Complexity: O(cases x tests / 16 + words x tests^2 / 32),
+    /// without the second term if pairs are not kept.
     pub(super) fn build(
         &mut self,
         isa: Isa,

@@ -2,16 +2,17 @@
 //!
 //! Let v_k(A) be the least cost on a set A at level k, and w(A) its mass.
 //!
-//! **Similarity** (MurTree, section 4.4). A best tree on B, applied to A, errs in addition at most on what A has and B has
-//! not: v_k(A) <= v_k(B) + w(A \ B), so v_k(B) >= v_k(A) - w(A \ B). A branch that no case of A takes can be cut out, so
-//! this holds for any A and B; node penalties are the same on both sides. Under `min_leaf` the tree must stay admissible
-//! on A, which is certain only if B is a subset of A: then every branch keeps all of its cases. After cancellation w is
-//! what is left of the masses, and the argument stands: a case costs at most its whole mass.
+//! **Similarity** (MurTree, section 4.4). A best tree on B, applied to A, errs in addition at most on what A has and B
+//! has not: v_k(A) <= v_k(B) + w(A \ B), so v_k(B) >= v_k(A) - w(A \ B). A branch that no case of A takes can be cut
+//! out, so this holds for any A and B; node penalties are the same on both sides. Under `min_leaf` the tree must stay
+//! admissible on A, which is certain only if B is a subset of A: then every branch keeps all of its cases. After
+//! cancellation w is what is left of the masses, and the argument stands: a case costs at most its whole mass.
 //!
-//! **Transposition.** The branch g = t of the branch f = s is the branch f = s of the branch g = t. What a solved child has
-//! learned of its own roots bounds the roots of children that come later ([`GrandchildBounds`]), be it the same set or a similar
-//! one: from child A to child B, v(B and g) >= v(A and g) - w((A and g) \ B), and the two sides of g together lose no more
-//! than w(A \ B). One level further down the same holds for sets that three tests make ([`GreatGrandchildBounds`]).
+//! **Transposition.** The branch g = t of the branch f = s is the branch f = s of the branch g = t. What a solved child
+//! has learned of its own roots bounds the roots of children that come later ([`GrandchildBounds`]), be it the same set
+//! or a similar one: from child A to child B, v(B and g) >= v(A and g) - w((A and g) \ B), and the two sides of g
+//! together lose no more than w(A \ B). One level further down the same holds for sets that three tests make
+//! ([`GreatGrandchildBounds`]).
 //!
 //! **Refined bound** (section 4.5.3). A node that fails to beat its cutoff is bounded by the least bound of its roots.
 
@@ -250,8 +251,8 @@ pub(super) struct Overlaps<L> {
 }
 
 /// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
-/// make, which other orders of the three lead to. `[child]` is laid out as a [`GrandchildBounds`], by the positions of the node. Only
-/// where nodes are not counted.
+/// make, which other orders of the three lead to. `[child]` is laid out as a [`GrandchildBounds`], by the positions of
+/// the node. Only where nodes are not counted.
 #[derive(Debug, Default)]
 pub(super) struct GreatGrandchildBounds<L> {
     stride: usize,

@@ -1,7 +1,7 @@
 //! Branch and bound over the roots of a node, its branches solved by recursion or, at depth two, from pair counts.
 //!
-//! A node is asked for its least cost at each of its levels, with a cutoff per level: a value below its cutoff is exact, any
-//! other is a lower bound that is not below it.
+//! A node is asked for its least cost at each of its levels, with a cutoff per level: a value below its cutoff is
+//! exact, any other is a lower bound that is not below it.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, RwLock};
@@ -221,8 +221,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         (2..run.ask.depth).fold(cell / 4, |work, _| work.saturating_mul(tests))
     }
 
-    /// Solves the two branches of a root as far as they matter to pairs of their levels (true branch, false branch) whose
-    /// costs are below `cutoff` together.
+    /// Solves the two branches of a root as far as they matter to pairs of their levels (true branch, false branch)
+    /// whose costs are below `cutoff` together.
     pub(super) fn try_pairs(
         &self,
         (at, path): (&mut NodeBuffers<L>, &[u32]),
@@ -349,8 +349,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 }
 
-/// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter, unless it is wanted
-/// `anyway`. `pairs` are pairs of levels of the true and the false branch, with what their costs together must be below.
+/// Below which costs a branch matters, and what is known of it, by level; `None` if it cannot matter, unless it is
+/// wanted `anyway`. `pairs` are pairs of levels of the true and the false branch, with what their costs together must
+/// be below.
 fn wanted<L: Accumulator>(
     state: &NodeState<L>,
     branch: NodeBudgets,

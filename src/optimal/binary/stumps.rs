@@ -1,5 +1,5 @@
-//! The best stumps in the branches of all tests of a node: what is asked and what is found. `two_class` and `multi_class` find
-//! them.
+//! The best stumps in the branches of all tests of a node: what is asked and what is found. `two_class` and
+//! `multi_class` find them.
 
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;

@@ -52,7 +52,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         Ok(())
     }
 
-    /// The least costs of trees of at most 0 to 3 nodes and a depth of one or two, whatever the depth asked for above that.
+    /// The least costs of trees of at most 0 to 3 nodes and a depth of one or two, whatever the depth asked for above
+    /// that.
     pub(super) fn shallow_costs(&self, node: &mut BinaryNode<L>, depth: u32) -> Result<[u64; 4], Stop> {
         let depth = depth.min(2);
         if let Some((_, costs)) = node.shallow.filter(|&(known, _)| known >= depth) {
@@ -65,7 +66,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         Ok(costs)
     }
 
-    /// The least costs of a leaf and of a single node. Its roots stay in `at.roots`, with leaves in place of their stumps.
+    /// The least costs of a leaf and of a single node. Its roots stay in `at.roots`, with leaves in place of their
+    /// stumps.
     fn stump_costs(&self, at: &mut NodeBuffers<L>) -> [u64; 4] {
         let NodeBuffers { node, stumps, roots, .. } = at;
         let shape = self.shape(node);

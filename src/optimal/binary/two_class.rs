@@ -1,12 +1,13 @@
 //! Trees of depth two for two classes, where leaves have no least size: from differences between the classes.
 //!
-//! Let a cell hold n cases, and one class d more than the other: a leaf errs on (n - |d|) / 2 of them. In the branch where g
-//! passes, the cells of a stump on h have differences d and D - d, D being that of the branch: |d| + |D - d| is the greater
-//! of |D| and |2d - D|, so only the greatest and the least d over all h can give the best stump. One matrix of differences
-//! is all that is needed, and two operations a side.
+//! Let a cell hold n cases, and one class d more than the other: a leaf errs on (n - |d|) / 2 of them. In the branch
+//! where g passes, the cells of a stump on h have differences d and D - d, D being that of the branch: |d| + |D - d| is
+//! the greater of |D| and |2d - D|, so only the greatest and the least d over all h can give the best stump. One matrix
+//! of differences is all that is needed, and two operations a side.
 //!
-//! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a line per
-//! test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is counted at once: 16 sums stay in registers while the words of the cases pass by.
+//! The matrix lies in tiles of 16 x 16 tests: tile (i, j), i <= j, holds the tests of block i by those of block j, a
+//! line per test of block i; where a position has no test it holds zeros, as for a test that nothing passes. A tile is
+//! counted at once: 16 sums stay in registers while the words of the cases pass by.
 
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;

@@ -1,8 +1,8 @@
 //! Masses of many digits: added up row by row where groups of equal mass would be too many to count.
 //!
-//! What passes a test is listed, and for each instance of the list its mass goes to all other tests that its row passes:
-//! a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so sums come
-//! in the order of rows and are written by position in the end.
+//! What passes a test is listed, and for each instance of the list its mass goes to all other tests that its row
+//! passes: a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so
+//! sums come in the order of rows and are written by position in the end.
 
 use super::accumulator::Accumulator;
 use super::bit_table::{BitColumns, Layout};
@@ -37,8 +37,8 @@ pub(super) struct WeightedSums<L> {
 }
 
 impl<L: Accumulator> Weighed<'_, L> {
-    /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that are
-    /// `negative` are subtracted.
+    /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that
+    /// are `negative` are subtracted.
     #[inline(always)]
     pub(super) fn sum<P: Instructions>(
         self,

@@ -194,8 +194,8 @@ pub(super) struct NodeTask<'r, L> {
 }
 
 impl<L> NodeTask<'_, L> {
-    /// Below which cost a root matters at a level. To be as good as the best is enough for one with an earlier place: so
-    /// the canonical tree needs no second search.
+    /// Below which cost a root matters at a level. To be as good as the best is enough for one with an earlier place:
+    /// so the canonical tree needs no second search.
     pub(super) fn cutoff(&self, state: &NodeState<L>, level: usize, root: usize) -> u64 {
         let counts_ties = level == self.ask.levels.top();
         let is_earlier = |watch: &dyn Observer<L>| watch.place(root) < state.first;

@@ -14,8 +14,8 @@ pub(super) struct Arena<T> {
     /// The block that pieces are cut from, and how much of it is handed out.
     now: usize,
     handed: usize,
-    /// How many elements of all blocks are handed out or were passed over, how many there are, and as many may be either,
-    /// but for one piece.
+    /// How many elements of all blocks are handed out or were passed over, how many there are, and as many may be
+    /// either, but for one piece.
     used: usize,
     held: usize,
     most: usize,
@@ -37,8 +37,8 @@ impl<T: Copy + Default> Arena<T> {
         self.used == 0 || self.used + length <= self.most
     }
 
-    /// Takes all pieces back, and gives up the memory if it is more than there may be: pieces that never fit what is there
-    /// would add up.
+    /// Takes all pieces back, and gives up the memory if it is more than there may be: pieces that never fit what is
+    /// there would add up.
     pub(super) fn clear(&mut self) {
         if self.held > self.most {
             self.blocks.clear();

@@ -11,8 +11,8 @@ use crate::budget::Stop;
 use crate::constraint::shares;
 
 impl<I: Index> IntervalSearch<'_, I> {
-    /// The first root of a node that reaches the cost, which is the least and below that of a leaf. `open` are the cuts that
-    /// may reach it; all, if `None`.
+    /// The first root of a node that reaches the cost, which is the least and below that of a leaf. `open` are the cuts
+    /// that may reach it; all, if `None`.
     pub(super) fn first_root(
         &mut self,
         level: usize,
@@ -76,8 +76,8 @@ impl<I: Index> IntervalSearch<'_, I> {
         Ok(Root { test: self.nodes.ground.test(column, rank), nodes, costs })
     }
 
-    /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its branches:
-    /// of the left branch first.
+    /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its
+    /// branches: of the left branch first.
     fn smallest_share(
         &mut self,
         level: usize,

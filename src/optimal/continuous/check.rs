@@ -11,7 +11,8 @@ use super::search::{IntervalSearch, Query};
 use super::stump::Index;
 
 impl<I: Index> RankedInstances<'_, I> {
-    /// The problem as the reference sees it: a row per instance, over all tests. `min_leaf` is left out, as bounds leave it out.
+    /// The problem as the reference sees it: a row per instance, over all tests. `min_leaf` is left out, as bounds
+    /// leave it out.
     pub(super) fn problem(&self) -> Problem<u64> {
         let n_tests = self.columns.iter().map(|column| column.n_cuts).sum();
         let passed = |instance: usize| -> Vec<usize> {
@@ -27,9 +28,9 @@ impl<I: Index> RankedInstances<'_, I> {
 }
 
 impl<I: Index> IntervalSearch<'_, I> {
-    /// Names the reason of the bounds of an interval; checks them, where bounds are checked. At depth two stumps that cannot make
-    /// a tree of less than `bar` are not looked for: there bounds of branches alone say nothing, and those of trees no more than
-    /// that.
+    /// Names the reason of the bounds of an interval; checks them, where bounds are checked. At depth two stumps that
+    /// cannot make a tree of less than `bar` are not looked for: there bounds of branches alone say nothing, and those
+    /// of trees no more than that.
     #[inline(always)]
     pub(super) fn check_interval(&self, reason: Reason, level: usize, ask: &Query, interval: &Interval, bar: i64) {
         if let Some(check) = self.check {
@@ -70,7 +71,8 @@ impl<I: Index> IntervalSearch<'_, I> {
         }
     }
 
-    /// Calls `tell` with each of these cuts, and the least costs of its left and right branch for each share of the nodes.
+    /// Calls `tell` with each of these cuts, and the least costs of its left and right branch for each share of the
+    /// nodes.
     #[cold]
     fn each_cut(
         &self,

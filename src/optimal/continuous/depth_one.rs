@@ -10,9 +10,9 @@ use super::stump::Index;
 use crate::budget::Stop;
 
 impl<I: Index> IntervalSearch<'_, I> {
-    /// The first stump of least cost on one side of a cut of a node, or on the whole node, on one column or on any; `None`
-    /// if a leaf costs no more. No stump costs less than `least`: the first that costs as much ends the search. Columns with
-    /// a cut must be open.
+    /// The first stump of least cost on one side of a cut of a node, or on the whole node, on one column or on any;
+    /// `None` if a leaf costs no more. No stump costs less than `least`: the first that costs as much ends the search.
+    /// Columns with a cut must be open.
     ///
     /// Complexity: O(columns x instances), and O(classes) per cut.
     pub(super) fn best_stump(

@@ -1,9 +1,9 @@
 //! StumpSearch as branches of a root: the least cost of either branch of one cut.
 //!
-//! Each column and pair of classes is an *entry*: a stump on that column with these labels. Entries have bounds, which hold
-//! for all cuts of an interval by the argument of nested sets, and are looked at by ascending bound until no other can be
-//! better than the best. With more than two classes an entry's stump also costs no less than the mass of all other classes.
-//! Where classes are too many for pairs, each column is an entry, and a stump has any two labels.
+//! Each column and pair of classes is an *entry*: a stump on that column with these labels. Entries have bounds, which
+//! hold for all cuts of an interval by the argument of nested sets, and are looked at by ascending bound until no other
+//! can be better than the best. With more than two classes an entry's stump also costs no less than the mass of all
+//! other classes. Where classes are too many for pairs, each column is an entry, and a stump has any two labels.
 
 use super::instances::RankedInstances;
 use super::interval::Bounds;

@@ -33,10 +33,10 @@ pub(super) const GROUP: usize = 4;
 
 /// Patterns, taken apart by class.
 ///
-/// **Cancellation.** The least of a pattern's class masses costs the same in whatever leaf the pattern ends: that much of
-/// all classes is taken away, and classes - 1 times it is a constant of all trees. Where `min_leaf` matters nothing is
-/// cancelled, since cases have to be counted. A pattern of which nothing is left keeps an instance of mass 0: a split that
-/// tells only such patterns apart is a split.
+/// **Cancellation.** The least of a pattern's class masses costs the same in whatever leaf the pattern ends: that much
+/// of all classes is taken away, and classes - 1 times it is a constant of all trees. Where `min_leaf` matters nothing
+/// is cancelled, since cases have to be counted. A pattern of which nothing is left keeps an instance of mass 0: a
+/// split that tells only such patterns apart is a split.
 ///
 /// **Units.** Where few masses are more than 1, an instance of mass m becomes m instances of mass 1: masses need not be
 /// looked up then.

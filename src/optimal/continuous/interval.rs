@@ -1,12 +1,12 @@
 //! Cuts of one column that were not tried yet, between two that were.
 //!
-//! **Nested sets.** What lies left of a cut grows with the cut, and a set costs no less than its subsets: the restriction
-//! of a best tree to a subset is a tree for the subset. For each cut between a and b, then, the left branch costs no less
-//! than that of a, and the right branch no less than that of b. Where the two sum up to what a tree in hand costs, no cut
-//! between a and b has to be tried.
+//! **Nested sets.** What lies left of a cut grows with the cut, and a set costs no less than its subsets: the
+//! restriction of a best tree to a subset is a tree for the subset. For each cut between a and b, then, the left branch
+//! costs no less than that of a, and the right branch no less than that of b. Where the two sum up to what a tree in
+//! hand costs, no cut between a and b has to be tried.
 //!
-//! **Radius.** A cut that lies behind instances of mass m from a cut that was tried costs less than that by m at most: one
-//! branch grows, the other loses these instances, of which each is one error at most.
+//! **Radius.** A cut that lies behind instances of mass m from a cut that was tried costs less than that by m at most:
+//! one branch grows, the other loses these instances, of which each is one error at most.
 
 use std::cmp::Ordering;
 

@@ -1,16 +1,17 @@
 //! The engine for columns of many values: all thresholds, no 0/1 tests.
 //!
-//! `instances` is the data as instances in the order of each column, `node` what a column looks like among the instances of a
-//! branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals; at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
-//! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `parallel` shares the root out among threads,
-//! `canonical` finds the roots of the tree that users get, `solver` is the engine as the driver sees it, and `plan` says what may
-//! be kept in memory.
+//! `instances` is the data as instances in the order of each column, `node` what a column looks like among the
+//! instances of a branch. `interval` has the bounds that carry the search; `search` is branch and bound over intervals;
+//! at depth two `depth_two` finds the best stumps of a cut's branches, by the loop in `stump` or, where classes are
+//! many, that in `scan`, and `depth_one` the cuts of those that are in a tree. `parallel` shares the root out among
+//! threads, `canonical` finds the roots of the tree that users get, `solver` is the engine as the driver sees it, and
+//! `plan` says what may be kept in memory.
 //!
-//! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data using
-//! dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of all columns
-//! compete in one heap; what a branch is asked is exactly what would end its neighbours; stumps are found by a loop over
-//! presorted instances in the lanes of vector registers, those of several classes as pairs of classes; thresholds are as
-//! fine as floats, and columns of all kinds, weights, budgets and penalties are searched alike.
+//! Differences from Brița, van der Linden and Demirović, *Optimal classification trees for continuous feature data
+//! using dynamic programming with branch-and-bound* (AAAI 2025), whose bounds by nested sets these are: intervals of
+//! all columns compete in one heap; what a branch is asked is exactly what would end its neighbours; stumps are found
+//! by a loop over presorted instances in the lanes of vector registers, those of several classes as pairs of classes;
+//! thresholds are as fine as floats, and columns of all kinds, weights, budgets and penalties are searched alike.
 
 mod arena;
 mod canonical;

@@ -1,5 +1,5 @@
-//! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only when
-//! it is first looked at.
+//! A node of the search: the instances on one side of a cut of its parent, of which each column's view is made only
+//! when it is first looked at.
 
 use super::arena::{Arena, Place};
 use super::instances::{GROUP, RankedInstances};
@@ -107,8 +107,8 @@ pub(super) struct Node<I> {
     /// The columns that have an order, and those that are open: where not all can be kept, others take their place.
     with_order: Kept,
     with_opened: Kept,
-    /// Ranks of columns along lists, and where those of a group of columns along a list are: of as many groups at a time
-    /// as there are slots.
+    /// Ranks of columns along lists, and where those of a group of columns along a list are: of as many groups at a
+    /// time as there are slots.
     along: Arena<I>,
     along_at: Vec<Lazy<Slot>>,
     along_epoch: u64,

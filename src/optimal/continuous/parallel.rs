@@ -67,7 +67,8 @@ pub(super) struct RootSearch<'a> {
 }
 
 impl RootSearch<'_> {
-    /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked for.
+    /// The least cost, if it is less than `known`, else `known`; and the cuts that may reach it, if ties were asked
+    /// for.
     pub(super) fn search<'b, I: Index>(
         &self,
         workers: &mut [IntervalSearch<'b, I>],

@@ -1,8 +1,8 @@
 //! How much of what a search can make again it may keep, so that it stays within its memory.
 //!
-//! A half of the memory is for what a node knows of its instances, a quarter for ranks along lists, an eighth for bounds of
-//! entries; the rest is for intervals. Where all threads would not fit there are fewer. Where one would not, stumps are
-//! looked for without lists; then columns that were not looked at for a while are forgotten.
+//! A half of the memory is for what a node knows of its instances, a quarter for ranks along lists, an eighth for
+//! bounds of entries; the rest is for intervals. Where all threads would not fit there are fewer. Where one would not,
+//! stumps are looked for without lists; then columns that were not looked at for a while are forgotten.
 
 use super::instances::{GROUP, RankedInstances};
 use super::interval::Interval;

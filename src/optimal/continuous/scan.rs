@@ -7,8 +7,8 @@ use super::stump_branch::StumpBranch;
 
 /// The greatest of some masses that fall, one after the other.
 ///
-/// It is known without a look at all of them as long as one that is as great is left, or the one that fell last is still
-/// as great as any other can be.
+/// It is known without a look at all of them as long as one that is as great is left, or the one that fell last is
+/// still as great as any other can be.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Greatest {
     pub(super) most: i64,
@@ -91,8 +91,8 @@ pub(super) struct Scan<I> {
 }
 
 impl<I: Index> Scan<I> {
-    /// What the best stump on a column costs, or a leaf, without the penalty, in each branch that is wanted. The order of
-    /// the column must be there. O(instances + classes), and O(classes) now and then. Returns the work, too.
+    /// What the best stump on a column costs, or a leaf, without the penalty, in each branch that is wanted. The order
+    /// of the column must be there. O(instances + classes), and O(classes) now and then. Returns the work, too.
     pub(super) fn costs(
         &mut self,
         nodes: &Nodes<I>,

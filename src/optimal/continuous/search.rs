@@ -255,7 +255,8 @@ impl<'g, I: Index> IntervalSearch<'g, I> {
         }
         let opened = self.nodes.opened(level, column);
         let mass = |cut: usize| opened.mass[cut];
-        // The costs of either branch at the ends of the halves, and what a branch loses at most of what it has at the cut.
+        // The costs of either branch at the ends of the halves, and what a branch loses at most of what it has at the
+        // cut.
         let (ends, at_cut) = ([&interval.left, &interval.right], [&left, &right]);
         let on_left = (before != usize::MAX && before >= interval.first).then(|| {
             let lost = [mass(cut) - mass(interval.first), 0];

@@ -11,8 +11,8 @@ use super::search::{IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::{Budget, Stop};
 
-/// The engine at work for the driver. A node is a level of the path that the first worker is on: a branch takes the level below
-/// that of its node, in place of the branch that was there.
+/// The engine at work for the driver. A node is a level of the path that the first worker is on: a branch takes the
+/// level below that of its node, in place of the branch that was there.
 pub(super) struct ContinuousSolver<'g, I> {
     pub(super) workers: Vec<IntervalSearch<'g, I>>,
     /// The depth of the last search of all cases, and the cuts that may reach the least cost, once it is proved.
@@ -24,8 +24,8 @@ impl<'g, I: Index> ContinuousSolver<'g, I> {
         ContinuousSolver { workers, open: None }
     }
 
-    /// The cuts that may reach the least cost of all cases, under limits of the same depth: with fewer nodes there are no
-    /// others. `None` where that is not known; at depth two what they know of stumps is soon gone.
+    /// The cuts that may reach the least cost of all cases, under limits of the same depth: with fewer nodes there are
+    /// no others. `None` where that is not known; at depth two what they know of stumps is soon gone.
     fn open_within(&self, TreeLimits { depth, nodes }: TreeLimits) -> Option<Vec<Interval>> {
         let (_, open) = self.open.as_ref().filter(|open| open.0 == depth && depth > 2)?;
         let n_shares = IntervalSearch::<I>::shares(depth, nodes).len();

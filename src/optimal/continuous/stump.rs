@@ -2,9 +2,9 @@
 //! time in.
 //!
 //! Instances of two classes stand in the order of column h. A cut of h with label a on its left and b on its right gets
-//! right what there is of b, and the sum of the *steps* before it: + mass for an instance of a, - mass for one of b. The
-//! best cut is where the sum is greatest (or least, for the other labels). To leave out what lies on the wrong side of a
-//! cut of column g, the ranks of g lie *along* the order of h: an instance with the wrong rank makes no step.
+//! right what there is of b, and the sum of the *steps* before it: + mass for an instance of a, - mass for one of b.
+//! The best cut is where the sum is greatest (or least, for the other labels). To leave out what lies on the wrong side
+//! of a cut of column g, the ranks of g lie *along* the order of h: an instance with the wrong rank makes no step.
 //!
 //! The order is cut into [`LANES`] equal parts that are walked through at the same time, one in each lane of a vector
 //! register; in the end the parts are put together. Within equal ranks of h there is no cut: there *ties* keep the sum
@@ -82,7 +82,8 @@ pub(super) fn part_length(n: usize) -> usize {
     n.div_ceil(LANES)
 }
 
-/// Room for so many elements, of which there are at most `most`: again as much as there was, if that is more than enough.
+/// Room for so many elements, of which there are at most `most`: again as much as there was, if that is more than
+/// enough.
 pub(super) fn make_room<T>(of: &mut Vec<T>, needed: usize, most: usize) {
     if of.capacity() < needed {
         let room = (2 * of.capacity()).clamp(needed, most.max(needed));
@@ -104,8 +105,8 @@ pub(super) fn lay<T: Copy>(laid: &mut Vec<T>, n: usize, of: impl Fn(usize) -> T,
 }
 
 impl Steps {
-    /// Sets the steps of `n` instances in order; `tie` says after which of them there is no cut. No part of the order sums
-    /// up to more than `most` in absolute steps.
+    /// Sets the steps of `n` instances in order; `tie` says after which of them there is no cut. No part of the order
+    /// sums up to more than `most` in absolute steps.
     pub(super) fn lay(
         &mut self,
         n: usize,
@@ -127,8 +128,8 @@ impl Steps {
         }
     }
 
-    /// The greatest and the least sum of steps of instances whose rank in `along` is below `cut`, or, for the second, is
-    /// not: for either side that is wanted.
+    /// The greatest and the least sum of steps of instances whose rank in `along` is below `cut`, or, for the second,
+    /// is not: for either side that is wanted.
     #[inline]
     pub(super) fn extremes<I: Index>(&self, isa: Isa, along: &[I], cut: I, sides: Sides) -> [Extremes; 2] {
         match self {

@@ -2,8 +2,8 @@
 //!
 //! It is defined top-down from least costs alone, so that it depends on no order of search, thread or platform: at a
 //! node with its remaining limits a leaf, if a leaf costs the least; else the first test in column-then-cut order whose
-//! branches' least costs add up to the node's; then the passing branch, then the failing one. Where a node budget binds,
-//! the passing branch gets the smallest share that allows the cost, be it 0, and the failing one the rest.
+//! branches' least costs add up to the node's; then the passing branch, then the failing one. Where a node budget
+//! binds, the passing branch gets the smallest share that allows the cost, be it 0, and the failing one the rest.
 
 use super::{Root, Solver, TreeLimits};
 use crate::budget::Stop;

@@ -5,8 +5,8 @@ use crate::budget::Stop;
 use crate::optimal::progress::Anytime;
 use crate::optimal::shape::Shape;
 
-/// Passes, each more thorough than the last: pass k looks at the trees whose choices on any path lie, all together, at most k
-/// places behind the best by a look ahead of depth two.
+/// Passes, each more thorough than the last: pass k looks at the trees whose choices on any path lie, all together, at
+/// most k places behind the best by a look ahead of depth two.
 pub(super) fn offer<S: Solver>(
     solver: &mut S,
     root: &mut S::Node,

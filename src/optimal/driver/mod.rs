@@ -1,9 +1,9 @@
 //! One driver for all engines: first trees, deepening, the proof, and the tree that users get.
 //!
-//! A [`Solver`] answers questions about subproblems: what trees within given limits cost at least on some cases, and which root
-//! comes first among those that reach a cost. The driver asks them in order: `limited` for first trees, then the least cost for
-//! one depth after the other, then `canonical` for the tree that is defined by least costs alone, and `smallest` for the one of
-//! the fewest nodes.
+//! A [`Solver`] answers questions about subproblems: what trees within given limits cost at least on some cases, and
+//! which root comes first among those that reach a cost. The driver asks them in order: `limited` for first trees, then
+//! the least cost for one depth after the other, then `canonical` for the tree that is defined by least costs alone,
+//! and `smallest` for the one of the fewest nodes.
 
 mod canonical;
 mod limited;
@@ -74,8 +74,9 @@ pub(super) trait Solver {
     /// The least cost of a tree, if that is below the cutoff; else a lower bound that is not.
     fn solve(&mut self, node: &mut Self::Node, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop>;
 
-    /// The first test, in column-then-cut order, whose branches' least costs add up to the node's, which is given and below
-    /// that of a leaf. Where the number of nodes binds, the passing branch gets the smallest share that allows the cost.
+    /// The first test, in column-then-cut order, whose branches' least costs add up to the node's, which is given and
+    /// below that of a leaf. Where the number of nodes binds, the passing branch gets the smallest share that allows
+    /// the cost.
     fn first_root(&mut self, node: &mut Self::Node, limits: TreeLimits, cost: u64) -> Result<Root, Stop>;
 
     /// The cases that pass a test of the node, or those that fail it.
@@ -90,12 +91,12 @@ pub(super) trait Solver {
     /// Whether a search of this depth takes so long that first trees are worth looking for.
     fn is_long(&self, depth: u32) -> bool;
 
-    /// The depth of the first of the searches that end with one of this depth: shallower ones take a small part of the time
-    /// and give incumbents that cut the deeper ones short.
+    /// The depth of the first of the searches that end with one of this depth: shallower ones take a small part of the
+    /// time and give incumbents that cut the deeper ones short.
     fn first_depth(&self, depth: u32) -> u32;
 
-    /// The least cost for all cases, if that is below `known`, else `known`. Offers the trees that it finds on the way; if
-    /// `proves`, its bounds are bounds on all trees asked for.
+    /// The least cost for all cases, if that is below `known`, else `known`. Offers the trees that it finds on the way;
+    /// if `proves`, its bounds are bounds on all trees asked for.
     fn deepen(
         &mut self,
         root: &mut Self::Node,
@@ -149,7 +150,8 @@ impl Timing {
     }
 }
 
-/// Finds a tree of least cost, proves it, and leaves the tree that users get with `anytime`; or what it had when a limit struck.
+/// Finds a tree of least cost, proves it, and leaves the tree that users get with `anytime`; or what it had when a
+/// limit struck.
 pub(super) fn search<S: Solver>(
     solver: &mut S,
     root: &mut S::Node,

@@ -1,10 +1,10 @@
 //! The smallest of the trees of least cost, from the roots that reach it.
 //!
-//! Costs are ordered by what leaves cost, then by nodes. Where the number of nodes is free, each branch of a best tree costs the
-//! least there is for it: else a better branch would make a better tree. So the smallest best tree of a node has, below some
-//! root that reaches the least cost, the smallest best trees of both branches. Of those of equal size the one with the first
-//! root is the canonical tree within so many nodes: with fewer nodes than the smallest needs no branch reaches its cost, so that
-//! the shares of both are settled.
+//! Costs are ordered by what leaves cost, then by nodes. Where the number of nodes is free, each branch of a best tree
+//! costs the least there is for it: else a better branch would make a better tree. So the smallest best tree of a node
+//! has, below some root that reaches the least cost, the smallest best trees of both branches. Of those of equal size
+//! the one with the first root is the canonical tree within so many nodes: with fewer nodes than the smallest needs no
+//! branch reaches its cost, so that the shares of both are settled.
 
 use super::{Root, Solver, TreeLimits, canonical};
 use crate::budget::Stop;
@@ -12,8 +12,8 @@ use crate::optimal::shape::Shape;
 
 /// An engine that can tell all roots that reach a cost, one after the other.
 pub(in crate::optimal) trait Ties: Solver {
-    /// [`Solver::first_root`] among the tests after one, with the nodes free; `None` if there is none. A test that tells no
-    /// cases apart whose labels matter is left out: a tree without it is smaller.
+    /// [`Solver::first_root`] among the tests after one, with the nodes free; `None` if there is none. A test that
+    /// tells no cases apart whose labels matter is left out: a tree without it is smaller.
     fn next_root(
         &mut self,
         node: &mut Self::Node,
@@ -29,8 +29,8 @@ pub(in crate::optimal) trait Ties: Solver {
     fn gives_up(&self) -> bool;
 }
 
-/// The smallest tree of this cost, which is the least for this depth, if it has at most so many nodes. `None` also if the
-/// engine gives up.
+/// The smallest tree of this cost, which is the least for this depth, if it has at most so many nodes. `None` also if
+/// the engine gives up.
 pub(in crate::optimal) fn by_ties<S: Ties>(
     solver: &mut S,
     node: &mut S::Node,

@@ -18,8 +18,8 @@
 //! History. Version 1: all of the above; `each_of` came after the others. `tests/data/tree_v1.json` and, with that tag,
 //! `tree_v1_each_of.json` must load for ever. A new tag (test, threshold, policy, kind) keeps the version, as an older
 //! reader refuses the tag; a change of meaning raises it. Version 2: `costs`; trees without them are still written as
-//! version 1. `rows` and `label_costs` came later and keep the version: they tell nothing that predicts, and older readers
-//! pass over them. The tag `with_extra` of class labels came with `label_costs`.
+//! version 1. `rows` and `label_costs` came later and keep the version: they tell nothing that predicts, and older
+//! readers pass over them. The tag `with_extra` of class labels came with `label_costs`.
 
 use std::sync::Arc;
 
