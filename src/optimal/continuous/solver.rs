@@ -100,6 +100,8 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
         let ask = self.ask(limits, u64::MAX, false);
         let worker = &mut self.workers[0];
         let Some((column, cut)) = worker.best(*level, &ask)?.root() else { return Ok(vec![]) };
+        // Where memory is tight it may have been forgotten.
+        worker.nodes.open(*level, column);
         let rank = worker.nodes.opened(*level, column).ranks[cut - 1].get();
         Ok(vec![worker.ground().test(column, rank)])
     }
