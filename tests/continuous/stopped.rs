@@ -118,6 +118,37 @@ fn a_limit_of_time_is_kept() {
     }
 }
 
+/// Where memory is so tight that columns are forgotten, first trees are found all the same.
+#[test]
+fn first_trees_need_no_column_that_was_forgotten() {
+    let (n_rows, n_classes) = (991, 26);
+    let mut random = Random::new(19_000_000);
+    let feature = |place: usize| Feature {
+        name: format!("x{place}"),
+        kind: Kind::Continuous(NumericType::Integer),
+        dtype: String::new(),
+    };
+    let task = Task::Classes(Labels::Integers((0..n_classes).collect()));
+    let target = Some(TargetSchema { name: "y".into(), task, dtype: String::new() });
+    let features = (0..60).map(feature).collect();
+    let schema = Schema { features, target }.checked().expect("distinct names");
+    let mut column = |n: u64| -> Vec<i64> { (0..n_rows).map(|_| random.below(n) as i64).collect() };
+    let mut values = |place: usize| column(if place == 0 { 800 } else { 2 });
+    let columns = (0..60).map(|place| Column::Integers { values: values(place), missing: None }).collect();
+    let classes = Target::Classes(column(n_classes as u64).into_iter().map(|class| class as u32).collect());
+    let data = Dataset::new(schema.into(), columns, n_rows, classes, None, None).expect("a good table");
+    for memory in (0..14).map(|step| 300_000 * 3u64.pow(step / 2) * (2 + u64::from(step % 2)) / 2) {
+        let limits = Limits { memory: Some(memory), nodes: Some(500), ..Limits::default() };
+        let (engine, discrepancies) = (Engine::Continuous, Some(2));
+        let (max_depth, max_nodes, min_leaf, threads) = (6, Some(37), 4, Some(1));
+        let params =
+            Params { max_depth, max_nodes, min_leaf, engine, limits, discrepancies, threads, ..Params::default() };
+        let outcome = run(&data, &params).expect("a good table");
+        assert!(matches!(outcome.status, Status::MemoryLimit | Status::NodeLimit), "{:?}", outcome.status);
+        assert_eq!(cost_of(&data, &outcome, 0.0), outcome.objective, "{memory} bytes");
+    }
+}
+
 /// More classes than can be numbered are refused, not a crash; thousands are searched.
 #[test]
 fn classes_that_do_not_fit() {
