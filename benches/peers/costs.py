@@ -36,12 +36,11 @@ from common import (
     read,
     settled,
 )
+from optimal import FOREVER, ONCE_OVER
 
 import lattree
 
 Matrix = npt.NDArray[np.float64]
-ONCE_OVER = 20.0
-"""Seconds after which a run is made once."""
 LEVELS = ("low", "middle", "high")
 MURTREE = ("anneal", "german-credit", "hypothyroid", "vehicle")
 LITTLE = 0.02
@@ -73,7 +72,7 @@ def theirs(X: Floats, y: Labels, costs: Matrix, depth: int) -> Run:
         file.flush()
         specifier = module("pystreed.data").CostSpecifier(file.name, len(costs))
         cells = X.astype(np.intc)
-        model = module("pystreed").STreeDCostSensitiveClassifier(max_depth=depth, time_limit=1_000_000)
+        model = module("pystreed").STreeDCostSensitiveClassifier(max_depth=depth, time_limit=FOREVER)
         start = time.process_time()
         model.fit(cells, y.astype(np.intc), specifier)
         seconds = time.process_time() - start

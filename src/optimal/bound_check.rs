@@ -167,25 +167,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "a bound of 3 by Similarity, but the least cost is 2: here")]
     fn a_wrong_bound_is_told() {
-        let (data, params) = problem(0);
-        let costs = crate::objective::LabelCosts::new(
-            &data,
-            &params.objective,
-            &params.class_weight,
-            params.abstain,
-            params.node_penalty,
-        )
-        .expect("plain errors");
-        let budget = Budget::unlimited();
-        let ticker = &mut crate::budget::Ticker::new(&budget);
-        let mut table = crate::data::BinaryTable::new(&data, &params.binarizer, &budget, false)
-            .expect("a good table")
-            .expect("no limit");
-        let constraints = params.checked().expect("good parameters").constraints;
-        let masses =
-            crate::optimal::label_masses::class_masses(&costs, &table.pattern_of, table.n_patterns, None, ticker)
-                .expect("no limit");
-        let problem: Problem<u32> = Problem::new(&mut table, &costs, &masses, &constraints, ticker).expect("no limit");
+        let problem: Problem<u32> = Problem::of_single((1, 2), 0, [((0, 1), vec![0])].into_iter());
         let check = BoundCheck::new(&problem, 3).expect("small");
         check.compare(Reason::Similarity, 2, 2, String::new);
         check.compare(Reason::Similarity, 3, 2, || "here".into());

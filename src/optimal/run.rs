@@ -179,9 +179,8 @@ impl<'a> Run<'a> {
         // Trees of depth two need no pairs but those at hand.
         let keeps = switches.matrices && request.limits.depth > 2;
         let ways = [(keeps, self.threads)].into_iter().chain(fewer.map(|threads| (false, threads)));
-        let alone = (false, 1);
-        let (keeps_pairs, most_threads) =
-            ways.into_iter().find(fits).or_else(|| (needs(alone.0, alone.1) <= available).then_some(alone))?;
+        let in_all = || (needs(false, 1) <= available).then_some((false, 1));
+        let (keeps_pairs, most_threads) = ways.into_iter().find(fits).or_else(in_all)?;
         let for_nodes = needs(keeps_pairs, most_threads);
         let left = available - for_nodes;
         let room = binary::CacheRoom { cache: left.min(available / 4), bounds: left.saturating_sub(available / 4) };

@@ -1,8 +1,7 @@
 //! Node budgets: a node of the search is asked for the least costs under several budgets at once.
 //!
 //! Where the budget does not bind there is one *level*, the cost with all nodes that the depth allows. Where it does,
-//! level k is the cost with at most k nodes, and a split combines the levels i and j of its branches with i + j = k -
-//! 1.
+//! level k is the cost with at most k nodes, and a split combines the levels i and j of its branches, i + j = k - 1.
 
 use crate::constraint::full;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::smallvec;
 
-use super::super::driver::{Root, Solver, Ties, TreeLimits, by_ties, canonical, canonical_below};
+use super::super::driver::{Root, Solver, Ties, TreeLimits, by_ties, canonical_below};
 use super::super::problem::{Cases, Mass};
 use super::super::progress::Anytime;
 use super::super::shape::Shape;
@@ -22,24 +22,6 @@ use crate::threads::lock;
 const TIES: u64 = 1000;
 
 impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
-    /// The fewest nodes of a tree that costs no more, given that so many are enough (Algorithm 7 of MurTree, for all
-    /// numbers of nodes at once).
-    fn fewest_nodes(&self, node: &mut BinaryNode<L>, depth: u32, enough: u64, cost: u64) -> Result<u64, Stop> {
-        let costs = self.shallow_costs(node, depth)?;
-        // Trees of one and of two nodes are no deeper than two.
-        if let Some(nodes) = (1..=2.min(u64::from(depth))).find(|&nodes| costs[nodes as usize] == cost) {
-            return Ok(nodes);
-        }
-        let TreeLimits { depth, nodes: most } = TreeLimits::new(depth, enough - 1);
-        if depth < 3 {
-            return Ok(enough);
-        }
-        let levels = NodeBudgets::UpTo(most as usize);
-        let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
-        let values = self.values(node, &BudgetQuery { depth, levels, cutoffs, floors }, None)?;
-        Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
-    }
-
     /// For each position of a node over all tests: the first test that splits its cases as it does.
     fn first_tests(&self, node: &Node<L>) -> Vec<u32> {
         let mut first_tests = vec![u32::MAX; node.layout.stride()];
@@ -95,7 +77,7 @@ impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
     fn branch(&mut self, node: &mut BinaryNode<L>, test: u32, passes: bool) -> Result<BinaryNode<L>, Stop> {
         let problem = self.engine.problem;
         let [zero, one] = problem.split(&node.cases, test as usize);
-        let side = if passes { problem.passing_side(test as usize) } else { 1 - problem.passing_side(test as usize) };
+        let side = problem.passing_side(test as usize) ^ usize::from(!passes);
         Ok(BinaryNode::new(if side == 1 { one } else { zero }, self.engine.nodes.take()))
     }
 
@@ -142,29 +124,43 @@ impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
         Ok(values[levels.top()].min(known))
     }
 
-    fn smaller(
+    /// Algorithm 7 of MurTree, for all numbers of nodes at once.
+    fn fewest_nodes(
         &mut self,
         node: &mut BinaryNode<L>,
         limits: TreeLimits,
         cost: u64,
         enough: u64,
-    ) -> Result<Option<Shape>, Stop> {
-        if enough < 2 {
-            return Ok(None); // a tree that costs less than a leaf has a node
+    ) -> Result<u64, Stop> {
+        let costs = self.engine.shallow_costs(node, limits.depth)?;
+        // Trees of one and of two nodes are no deeper than two.
+        if let Some(nodes) = (1..=2.min(u64::from(limits.depth))).find(|&nodes| costs[nodes as usize] == cost) {
+            return Ok(nodes);
         }
+        let TreeLimits { depth, nodes: most } = TreeLimits::new(limits.depth, enough - 1);
+        if depth < 3 {
+            return Ok(enough);
+        }
+        let levels = NodeBudgets::UpTo(most as usize);
+        let (cutoffs, floors) = (smallvec![cost + 1; levels.len()], smallvec![cost; levels.len()]);
+        let values = self.engine.values(node, &BudgetQuery { depth, levels, cutoffs, floors }, None)?;
+        Ok(values.iter().position(|&value| value == cost).map_or(enough, |nodes| nodes as u64))
+    }
+
+    fn smallest_by_ties(
+        &mut self,
+        node: &mut BinaryNode<L>,
+        limits: TreeLimits,
+        cost: u64,
+        most: u64,
+    ) -> Result<Option<Option<Shape>>, Stop> {
         // Where no case is lost any test may tie, and what few nodes cost at least says more.
-        if limits.is_free() && cost > 0 {
-            self.most_for_ties = 2 * self.engine.stats.depth_two.load(Relaxed) + TIES;
-            let found = by_ties(self, node, limits.depth, cost, enough - 1)?;
-            if !self.gives_up() {
-                return Ok(found);
-            }
-        }
-        let fewest = self.engine.fewest_nodes(node, limits.depth, enough, cost)?;
-        if fewest == enough {
+        if !limits.is_free() || cost == 0 {
             return Ok(None);
         }
-        canonical(self, node, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+        self.most_for_ties = 2 * self.engine.stats.depth_two.load(Relaxed) + TIES;
+        let found = by_ties(self, node, limits.depth, cost, most)?;
+        Ok(if self.gives_up() { None } else { Some(found) })
     }
 }
 

@@ -44,9 +44,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 
     pub(super) fn build(&self, node: &mut BinaryNode<L>) -> Result<(), Stop> {
         if !node.is_built {
-            self.ids(node);
-            let ids = node.ids.get().expect("they were made just now");
-            self.root_node(ids, &mut node.buffers.node)?;
+            let BinaryNode { cases, ids, buffers, .. } = &mut *node;
+            self.root_node(ids.get_or_init(|| self.instances.of_rows(&cases.rows)), &mut buffers.node)?;
             node.is_built = true;
         }
         Ok(())

@@ -2,9 +2,8 @@
 
 use smallvec::smallvec;
 
-use super::super::driver::{Root, Solver, TreeLimits, canonical};
+use super::super::driver::{Root, Solver, TreeLimits};
 use super::super::progress::Anytime;
-use super::super::shape::Shape;
 use super::interval::{End, Interval};
 use super::parallel::RootSearch;
 use super::search::{IntervalSearch, Query};
@@ -15,8 +14,15 @@ use crate::budget::{Budget, Stop};
 /// level below that of its node, in place of the branch that was there.
 pub(super) struct ContinuousSolver<'g, I> {
     pub(super) workers: Vec<IntervalSearch<'g, I>>,
-    /// The depth of the last search of all cases, and the cuts that may reach the least cost, once it is proved.
-    open: Option<(u32, Vec<Interval>)>,
+    /// What is left of the last search of all cases, once the least cost is proved.
+    open: Option<Open>,
+}
+
+/// The cuts of a search of all cases, of this depth, that may reach its least cost.
+struct Open {
+    depth: u32,
+    cost: u64,
+    cuts: Vec<Interval>,
 }
 
 impl<'g, I: Index> ContinuousSolver<'g, I> {
@@ -27,21 +33,13 @@ impl<'g, I: Index> ContinuousSolver<'g, I> {
     /// The cuts that may reach the least cost of all cases, under limits of the same depth: with fewer nodes there are
     /// no others. `None` where that is not known; at depth two what they know of stumps is soon gone.
     fn open_within(&self, TreeLimits { depth, nodes }: TreeLimits) -> Option<Vec<Interval>> {
-        let (_, open) = self.open.as_ref().filter(|open| open.0 == depth && depth > 2)?;
+        let open = self.open.as_ref().filter(|open| open.depth == depth && depth > 2)?;
         let n_shares = IntervalSearch::<I>::shares(depth, nodes).len();
         // A branch costs no less with fewer nodes than with any share it had.
         let end =
             |end: &End| End { costs: smallvec![end.costs.iter().copied().min().unwrap_or(0); n_shares], ..end.clone() };
         let within = |open: &Interval| Interval { left: end(&open.left), right: end(&open.right), ..open.clone() };
-        Some(open.iter().map(within).collect())
-    }
-
-    /// Whether a tree of all cases within these limits costs as little.
-    fn reaches(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<bool, Stop> {
-        let Some(open) = self.open_within(limits) else { return Ok(self.solve(level, limits, cost + 1)? == cost) };
-        let (ask, budget) = (self.ask(limits, cost + 1, false), self.workers[0].budget);
-        let _copied = budget.reserve(open.len() as u64 * Interval::BYTES)?;
-        Ok(self.workers[0].best_among(0, &ask, open.into())?.cost as u64 == cost)
+        Some(open.cuts.iter().map(within).collect())
     }
 
     fn ask(&self, TreeLimits { depth, nodes }: TreeLimits, target: u64, ties: bool) -> Query {
@@ -67,6 +65,12 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
 
     fn solve(&mut self, level: &mut usize, limits: TreeLimits, cutoff: u64) -> Result<u64, Stop> {
         let ask = self.ask(limits, cutoff, false);
+        let is_known = *level == 0 && self.open.as_ref().is_some_and(|open| cutoff <= open.cost + 1);
+        if let Some(open) = is_known.then(|| self.open_within(limits)).flatten() {
+            let budget = self.workers[0].budget;
+            let _copied = budget.reserve(open.len() as u64 * Interval::BYTES)?;
+            return Ok(self.workers[0].best_among(0, &ask, open.into())?.cost.min(ask.target) as u64);
+        }
         let solved = self.workers[0].solve(*level, &ask)?;
         Ok(if solved.upper < ask.target { solved.upper } else { solved.lower } as u64)
     }
@@ -74,7 +78,7 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
     fn first_root(&mut self, level: &mut usize, limits: TreeLimits, cost: u64) -> Result<Root, Stop> {
         let open = match (*level, limits.depth) {
             // What they know of stumps is there until another search of depth two begins.
-            (0, 2) => self.open.take().filter(|open| open.0 == 2).map(|(_, open)| open),
+            (0, 2) => self.open.take_if(|open| open.depth == 2).map(|open| open.cuts),
             (0, _) => self.open_within(limits),
             _ => None,
         };
@@ -127,25 +131,9 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
         }
         let ask = self.ask(limits, u64::MAX, proves);
         let root = RootSearch { anytime, ask, proves };
-        let (cost, ties) = root.search(&mut self.workers, known as i64)?;
-        self.open = proves.then_some((limits.depth, ties));
-        Ok(cost as u64)
-    }
-
-    fn smaller(
-        &mut self,
-        level: &mut usize,
-        limits: TreeLimits,
-        cost: u64,
-        enough: u64,
-    ) -> Result<Option<Shape>, Stop> {
-        let mut fewest = enough;
-        while fewest > 0 && self.reaches(level, TreeLimits::new(limits.depth, fewest - 1), cost)? {
-            fewest -= 1;
-        }
-        if fewest == enough {
-            return Ok(None);
-        }
-        canonical(self, level, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+        let (cost, cuts) = root.search(&mut self.workers, known as i64)?;
+        let (depth, cost) = (limits.depth, cost as u64);
+        self.open = proves.then_some(Open { depth, cost, cuts });
+        Ok(cost)
     }
 }

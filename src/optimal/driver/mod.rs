@@ -106,23 +106,26 @@ pub(super) trait Solver {
         proves: bool,
     ) -> Result<u64, Stop>;
 
-    /// The smallest tree of this cost, which is the least, if there is one of fewer nodes than `enough`.
-    fn smaller(
-        &mut self,
-        node: &mut Self::Node,
-        limits: TreeLimits,
-        cost: u64,
-        enough: u64,
-    ) -> Result<Option<Shape>, Stop> {
+    /// The fewest nodes of a tree of this cost, which is the least, given that so many are enough.
+    fn fewest_nodes(&mut self, node: &mut Self::Node, limits: TreeLimits, cost: u64, enough: u64) -> Result<u64, Stop> {
         // Algorithm 7 of MurTree.
         let mut fewest = enough;
         while fewest > 0 && self.solve(node, TreeLimits::new(limits.depth, fewest - 1), cost + 1)? == cost {
             fewest -= 1;
         }
-        if fewest == enough {
-            return Ok(None);
-        }
-        canonical(self, node, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+        Ok(fewest)
+    }
+
+    /// The smallest tree of this cost, which is the least, from the roots that tie, if there is one of at most so many
+    /// nodes. The outer option is `None` where the engine does not look for ties, or gives up.
+    fn smallest_by_ties(
+        &mut self,
+        _node: &mut Self::Node,
+        _limits: TreeLimits,
+        _cost: u64,
+        _most: u64,
+    ) -> Result<Option<Option<Shape>>, Stop> {
+        Ok(None)
     }
 }
 
@@ -180,7 +183,7 @@ pub(super) fn search<S: Solver>(
     let mut shape = canonical(solver, root, limits, cost)?;
     if rank == Rank::ObjectiveThenNodes {
         anytime.replace(shape.clone(), cost);
-        if let Some(smaller) = solver.smaller(root, limits, cost, shape.n_nodes())? {
+        if let Some(smaller) = smallest::smaller(solver, root, limits, cost, shape.n_nodes())? {
             shape = smaller;
         }
     }

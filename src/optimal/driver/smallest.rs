@@ -10,6 +10,28 @@ use super::{Root, Solver, TreeLimits, canonical};
 use crate::budget::Stop;
 use crate::optimal::shape::Shape;
 
+/// The smallest tree of this cost, which is the least, if there is one of fewer nodes than `enough`.
+pub(super) fn smaller<S: Solver>(
+    solver: &mut S,
+    node: &mut S::Node,
+    limits: TreeLimits,
+    cost: u64,
+    enough: u64,
+) -> Result<Option<Shape>, Stop> {
+    // A tree that costs less than a leaf has a node.
+    if enough < 2 {
+        return Ok(None);
+    }
+    if let Some(found) = solver.smallest_by_ties(node, limits, cost, enough - 1)? {
+        return Ok(found);
+    }
+    let fewest = solver.fewest_nodes(node, limits, cost, enough)?;
+    if fewest == enough {
+        return Ok(None);
+    }
+    canonical(solver, node, TreeLimits::new(limits.depth, fewest), cost).map(Some)
+}
+
 /// An engine that can tell all roots that reach a cost, one after the other.
 pub(in crate::optimal) trait Ties: Solver {
     /// [`Solver::first_root`] among the tests after one, with the nodes free; `None` if there is none. A test that
