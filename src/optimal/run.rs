@@ -112,8 +112,8 @@ impl<'a> Run<'a> {
             bounds,
             stats: Default::default(),
         };
-        let (mut root, mut timing) = (problem.root(), Timing::default());
-        let result = driver::search(&mut &reference, &mut root, self.request(), anytime, &mut timing);
+        let (mut root, timing) = (problem.root(), &mut Timing::default());
+        let result = driver::search(&mut &reference, &mut root, self.request(), anytime, timing);
         stats.insert("cache_hits", reference.stats.cache_hits.load(Relaxed));
         stats.insert("cache_bytes", reference.cache.bytes());
         stats.insert("bounded", reference.stats.bounded.load(Relaxed));

@@ -5,6 +5,7 @@
 
 use super::super::driver::{Root, TreeLimits};
 use super::interval::Interval;
+use super::node::{CutSide, Side};
 use super::search::{BestTree, Branches, IntervalSearch, Query};
 use super::stump::Index;
 use crate::budget::Stop;
@@ -24,9 +25,7 @@ impl<I: Index> IntervalSearch<'_, I> {
         if depth == 1 {
             let (found, stump) = self.best_stump(level, None, None, relaxed, cost)?;
             debug_assert_eq!(found, cost);
-            let (column, rank) = stump.expect("a cost below that of a leaf is that of some split");
-            // What leaves cost is of no interest.
-            return Ok(Root { test: self.nodes.ground.test(column, rank), nodes: [0, 0], costs: [0, 0] });
+            return Ok(self.over_leaves(stump));
         }
         let ask = Query { depth, nodes, target: cost + 1, ties: true, relaxed };
         let n_shares = Self::shares(depth, nodes).len();
@@ -74,6 +73,26 @@ impl<I: Index> IntervalSearch<'_, I> {
             costs.swap(0, 1);
         }
         Ok(Root { test: self.nodes.ground.test(column, rank), nodes, costs })
+    }
+
+    /// The same for a single node on one side of a cut, where leaves may be of any size: the worker need not go there.
+    pub(super) fn first_stump(&mut self, level: usize, at: CutSide, cost: i64) -> Result<Root, Stop> {
+        let CutSide { column, cut, right } = at;
+        self.nodes.open(level, column);
+        let side = Side { column, cut: self.nodes.opened(level, column).ranks[cut], right };
+        let mut classes = Vec::new();
+        self.nodes.classes_left(level, column, cut, &mut classes);
+        self.set_branches(level, &classes);
+        let on = self.stumps.first_column(&mut self.nodes, level, side, cost, &mut self.ticker)?;
+        let (found, stump) = self.best_stump(level, Some(side), on, true, cost)?;
+        debug_assert_eq!(found, cost);
+        Ok(self.over_leaves(stump))
+    }
+
+    /// A root over two leaves, whose costs are of no interest.
+    fn over_leaves(&self, stump: Option<(usize, usize)>) -> Root {
+        let (column, rank) = stump.expect("a cost below that of a leaf is that of some split");
+        Root { test: self.nodes.ground.test(column, rank), nodes: [0, 0], costs: [0, 0] }
     }
 
     /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its

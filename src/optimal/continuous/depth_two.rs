@@ -136,6 +136,40 @@ impl<I: Index> StumpSearch<I> {
         Ok(())
     }
 
+    /// The first column with a stump of this cost on one side of a cut, whose masses are set. `None` if it has to be
+    /// looked for column by column.
+    pub(super) fn first_column(
+        &mut self,
+        nodes: &mut Nodes<I>,
+        level: usize,
+        side: Side<I>,
+        cost: i64,
+        ticker: &mut Ticker,
+    ) -> Result<Option<usize>, Stop> {
+        let ground = nodes.ground;
+        if !ground.by_pairs() {
+            return Ok(None);
+        }
+        let branch = &mut self.branches[usize::from(side.right)];
+        branch.start(Bounds::default(), ground.penalty);
+        // What is no better than this is not looked at.
+        branch.best = cost + 1 - ground.penalty;
+        branch.found.push(UNKNOWN);
+        for entry in 0..ground.n_entries() as u32 {
+            let Some(totals) = worth(ground, branch, entry, 0, 0) else { continue };
+            let (list, along) = nodes.along(level, side.column, entry as usize);
+            let sides = if side.right { Sides::Right } else { Sides::Left };
+            let extremes = list.steps.extremes(self.isa, along, side.cut, sides)[usize::from(side.right)];
+            let scanned = along.len();
+            self.scans += scanned as u64;
+            ticker.tick(scanned / 8 + nodes.work())?;
+            if branch.mass - totals.best(extremes.greatest, extremes.least) < branch.best {
+                return Ok(Some(entry as usize / ground.per_column));
+            }
+        }
+        Ok(None)
+    }
+
     /// Bounds for the cuts on one side of the one evaluated: of entries that may be part of a tree that costs less than
     /// the cap allows. At these cuts a branch has lost instances of at most this mass.
     pub(super) fn derive(&mut self, branch: usize, lost: i64, cap: i64) -> Bounds {

@@ -90,8 +90,9 @@ fn with_index<'b, I: Index>(
         let constant = ground.constant;
         let mut anytime = Anytime::new(leaf as u64 + constant, constant, run.objective, run.board, run.budget);
         anytime.without(constant);
-        let (mut solver, mut timing) = (ContinuousSolver::new(workers), Timing::default());
-        let stop = driver::search(&mut solver, &mut 0, run.request(), &anytime, &mut timing).err();
+        let mut solver = ContinuousSolver::new(workers);
+        let mut root = solver.root();
+        let stop = driver::search(&mut solver, &mut root, run.request(), &anytime, &mut Timing::default()).err();
         let workers = solver.workers;
         if let Some(check) = &check {
             stats.insert("bounds_checked", check.n_checked());

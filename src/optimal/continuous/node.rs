@@ -17,6 +17,14 @@ pub(super) struct Side<I> {
     pub(super) right: bool,
 }
 
+/// The side of a cut of an open column, the cut by its number.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct CutSide {
+    pub(super) column: usize,
+    pub(super) cut: usize,
+    pub(super) right: bool,
+}
+
 impl<I: Index> Side<I> {
     #[inline(always)]
     pub(super) fn has(&self, rank: I) -> bool {
