@@ -249,11 +249,18 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             let left = if is_in_prefix { &mut less } else { &mut more };
             *left = left.minus(change);
             let n = sets.len();
-            let bytes = ((n + open.len()) * size_of::<Set>() + 8 * open.len()) as u64;
+            let needed = n + open.len();
+            let end = u32::try_from(needed).map_err(|_| Stop::Memory)?;
+            // What grows is copied: for a moment both are there.
+            let grown = if needed > sets.capacity() { needed.max(2 * sets.capacity()) } else { 0 };
+            let lists = open.capacity() + next.capacity() + 2 * open.len();
+            let bytes = ((sets.capacity() + grown) * size_of::<Set>() + lists * size_of::<u32>()) as u64;
             if bytes > held.bytes().max(FREE) {
                 held.resize(bytes)?;
             }
-            let end = u32::try_from(n + open.len()).map_err(|_| Stop::Memory)?;
+            sets.reserve_exact(grown.max(needed) - n);
+            next.clear();
+            next.reserve_exact(2 * open.len());
             for &set in &open {
                 let sums = sets[set as usize].sums;
                 let sums = if is_in_prefix { sums.minus(change) } else { sums.plus(change) };
