@@ -226,6 +226,11 @@ impl Budget {
         self.memory_limit.saturating_sub(self.reserved.load(Relaxed))
     }
 
+    /// Gives back what was kept for data that are gone before the run ends.
+    pub fn release(&self, bytes: u64) {
+        self.reserved.fetch_sub(bytes, Relaxed);
+    }
+
     /// Counts one search node. Fails if there are no more, or if any worker had to stop.
     pub fn visit(&self) -> std::result::Result<(), Stop> {
         match self.stopped.get() {

@@ -7,7 +7,7 @@
 use super::params::Params;
 use super::run::Run;
 use super::shape::Shape;
-use crate::budget::{Budget, Limits, Stop};
+use crate::budget::{Budget, Limits, Status, Stop};
 use crate::constraint::full;
 use crate::data::{Dataset, Feature, Kind, MissingTests, Thresholds};
 use crate::greedy::{self, Missing, NominalSplits};
@@ -20,6 +20,8 @@ pub(super) struct Fallback {
     pub(super) tests: Vec<Test>,
     /// Its errors and its penalty, in units.
     pub(super) cost: u64,
+    /// Whether it was grown to the end.
+    pub(super) is_complete: bool,
 }
 
 impl Fallback {
@@ -67,12 +69,17 @@ impl Fallback {
             Some(data) => data,
             None => run.data,
         };
+        let available = budget.available();
         let grown = greedy::search(data, &greedy.checked().ok()?, budget).ok()?;
-        Self::of(run, &grown.tree, budget).ok().flatten()
+        // The tables of growth are gone.
+        budget.release(available.saturating_sub(budget.available()));
+        let is_complete = grown.status == Status::Complete;
+        let of_run = Self::of(run, &grown.tree, budget).ok().flatten();
+        of_run.map(|(shape, tests, cost)| Fallback { shape, tests, cost, is_complete })
     }
 
-    /// Weighs the tree as the search does, and cuts off what does not pay for its nodes.
-    fn of(run: &Run, tree: &Tree, budget: &Budget) -> Result<Option<Self>, Stop> {
+    /// Weighs the tree as the search does, and cuts off what does not pay for its nodes: its shape, tests and cost.
+    fn of(run: &Run, tree: &Tree, budget: &Budget) -> Result<Option<(Shape, Vec<Test>, u64)>, Stop> {
         let n_classes = run.objective.n_labels();
         let nodes = tree.nodes();
         let _held = budget.reserve((8 * nodes.len() * n_classes + 4 * run.data.n_rows()) as u64)?;
@@ -107,7 +114,7 @@ impl Fallback {
                 Some(if leaf <= best.1 || matches!(node, Node::Leaf(_)) { (Shape::Leaf, leaf) } else { best });
         }
         let (shape, cost) = found[0].take().expect("the root is a node");
-        Ok(Some(Fallback { shape, tests, cost }))
+        Ok(Some((shape, tests, cost)))
     }
 
     /// Rows as they are, each its own pattern.

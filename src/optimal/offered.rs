@@ -194,6 +194,14 @@ impl Default for TestList {
 }
 
 impl OfferedTests {
+    /// The memory they take.
+    pub(super) fn bytes(&self) -> u64 {
+        match &self.0 {
+            TestList::Listed(tests) => (tests.len() * size_of::<Test>()) as u64,
+            TestList::Columns(table) => (8 * table.n_cuts() + size_of_val(&*table.columns)) as u64,
+        }
+    }
+
     /// Calls `visit` with each of them, in column-then-cut order.
     pub fn each(&self, mut visit: impl FnMut(&Test)) {
         match &self.0 {

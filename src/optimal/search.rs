@@ -122,6 +122,7 @@ impl Labelled<'_> {
         let run = Run { data, units, schema: self.schema, objective, params, constraints, budget, board, threads };
         let early = Fallback::early(&run);
         let n_labels = objective.n_labels();
+        let available = budget.available();
         let offered =
             threads::with_pool(pool, |threads| Offered::new(data, n_labels, &params.params, budget, threads > 1))?;
         // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a
@@ -149,20 +150,22 @@ impl Labelled<'_> {
                 (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
             }
         };
-        let greedy = early.or_else(|| stop.and_then(|_| Fallback::late(&run)));
+        let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
+        let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
+        let tree = to_tree::grow(&run, pattern_of, test_of, &incumbent.shape)?;
+        // What was offered leaves its memory to greedy growth.
+        let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
+        budget.release(available.saturating_sub(budget.available() + tests.bytes()));
+        let is_grown = early.as_ref().is_some_and(|greedy| greedy.is_complete);
+        let late = if stop.is_some() && !is_grown { Fallback::late(&run) } else { None };
+        let greedy = [early, late].into_iter().flatten().min_by_key(|greedy| greedy.cost);
         // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
         let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
-            Some(Fallback { shape, tests, cost }) => {
+            Some(Fallback { shape, tests, cost, .. }) => {
                 let test_of = |test: u32| tests[test as usize].clone();
-                let pattern_of = Fallback::pattern_of(data);
-                (to_tree::grow(&run, &pattern_of, test_of, &shape)?, cost, false)
+                (to_tree::grow(&run, &Fallback::pattern_of(data), test_of, &shape)?, cost, false)
             }
-            None => {
-                let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
-                let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
-                let tree = to_tree::grow(&run, pattern_of, test_of, &incumbent.shape)?;
-                (tree, incumbent.cost, stop.is_none())
-            }
+            None => (tree, incumbent.cost, stop.is_none()),
         };
         let (tree, cost) = match is_simple {
             true => (tree, cost),
@@ -175,7 +178,6 @@ impl Labelled<'_> {
         let bound = incumbent.bound.min(cost);
         let (objective, lower_bound) = (scale.value(cost), scale.value(bound));
         board.publish(budget.seconds(), objective, lower_bound);
-        let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
         stats.insert("nodes", budget.nodes());
         Ok(Outcome {
             tree,

@@ -37,6 +37,15 @@ def test_fault_x13_what_does_not_fit_leaves_no_less_than_a_greedy_tree(engine, s
         assert result.objective <= min((data.target != label).sum() for label in data.schema.classes)
 
 
+@pytest.mark.parametrize("engine", ["tests", "continuous"])
+@pytest.mark.parametrize("megabytes", [4, 6, 12])
+def test_the_table_that_a_search_made_leaves_its_memory_to_the_greedy_tree(engine, megabytes, errors):
+    data = noisy(1_300, 90, 100)
+    limits = {"memory_limit": megabytes * 1_000_000, "time_limit": 1}
+    result = OptimalTreeSearch(max_depth=5, min_leaf=20, engine=engine, **limits).run(data)
+    assert result.objective == errors(data, result.tree) <= greedy_errors(data, errors, 5, min_leaf=20, **limits)
+
+
 def test_fault_x13_nor_does_a_short_time(errors):
     """500 rows of 5,000 columns take the search longer to set up than a greedy tree to grow."""
     data = noisy(500, 5_000)
