@@ -44,6 +44,8 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
     fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<Self>) {
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
+    /// The bits that are set in the mask too.
+    fn masked(self, mask: u64) -> Self;
     /// Half of it.
     fn halved(self) -> Self;
     /// The difference, or 0 where it would be negative.
@@ -92,6 +94,10 @@ macro_rules! lane {
                 (self as $signed).min(other as $signed) as $int
             }
             $($more)*
+            #[inline(always)]
+            fn masked(self, mask: u64) -> Self {
+                self & mask as $int
+            }
             #[inline(always)]
             fn halved(self) -> Self {
                 self >> 1

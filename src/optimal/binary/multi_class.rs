@@ -22,6 +22,9 @@ impl<L: Accumulator> BestStumps<'_, '_, L> {
         let Stumps { true_side, false_side, most: [on_true, on_false], masks, sums, .. } = stumps;
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         masks.resize(n_words, 0);
+        if let Some(counted) = count {
+            counted.weigh_all::<P>(sums);
+        }
         for side in [&mut *true_side, &mut *false_side] {
             side.fill_with(shape.stride, L::MAX);
         }
@@ -34,7 +37,7 @@ impl<L: Accumulator> BestStumps<'_, '_, L> {
             let row = if keeps { g * shape.row()..(g + 1) * shape.row() } else { 0..shape.row() };
             if let Some(counted) = count {
                 let masks = counted.passing(g, masks);
-                count_row::<P, L>(shape, counted, masks, g / BLOCK, &mut pairs[row.clone()], sums);
+                count_row::<P, L, true>(shape, counted, masks, g / BLOCK, &mut pairs[row.clone()], sums);
             }
             let pairs = &pairs[row.clone()];
             let row = Row { shape, pairs, whole: whole.map_or(pairs, |whole| &whole[row]), singles, g };

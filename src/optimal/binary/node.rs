@@ -243,7 +243,7 @@ impl<L: Accumulator> Node<L> {
     /// What to count of the node: all instances, or a set of them.
     pub(super) fn counted<'a>(&'a self, set: Option<&'a [u32]>) -> Counted<'a, L> {
         let Node { rows, layout, starts, masses, .. } = self;
-        let weighed = Weighed { rows, layout: *layout, picked: None, starts, masses };
+        let weighed = Weighed { rows, layout: *layout, picked: None, set, starts, masses };
         Counted { columns: &self.columns, weighed: self.is_weighed().then_some(weighed), set }
     }
 

@@ -25,10 +25,11 @@ impl<L: Accumulator> Kernel for CountPairs<'_, '_, L> {
     #[inline(always)]
     fn run<P: Instructions>(self) -> Self::Output {
         let length = self.shape.row();
+        self.counted.weigh_all::<P>(self.sums);
         for &g in self.live {
             let masks = self.counted.passing(g as usize, &mut []);
             let row = &mut self.pairs[g as usize * length..][..length];
-            count_row::<P, L>(self.shape, self.counted, masks, g as usize / BLOCK, row, self.sums);
+            count_row::<P, L, true>(self.shape, self.counted, masks, g as usize / BLOCK, row, self.sums);
             self.ticker.tick(self.counted.work(self.shape, g as usize))?;
         }
         Ok(())
@@ -54,12 +55,13 @@ impl<L: Accumulator> Kernel for CountRow<'_, L> {
             Some(test) => counted.passing(test, &mut []),
             None => Masks { words: &[u32::MAX], step: 0 },
         };
-        count_row::<P, L>(shape, counted, masks, 0, row, sums);
+        count_row::<P, L, false>(shape, counted, masks, 0, row, sums);
     }
 }
 
+/// If `REST`, [`Counted::weigh_all`] was called before.
 #[inline(always)]
-pub(super) fn count_row<P: Instructions, L: Accumulator>(
+pub(super) fn count_row<P: Instructions, L: Accumulator, const REST: bool>(
     shape: PairShape,
     counted: Counted<L>,
     masks: Masks,
@@ -70,7 +72,7 @@ pub(super) fn count_row<P: Instructions, L: Accumulator>(
     for channel in 0..shape.channels {
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
         let groups = shape.of_channel[channel].clone();
-        add_groups::<P, L>(shape, counted, groups, masks, first, row, sums);
+        add_groups::<P, L, REST>(shape, counted, groups, masks, first, row, sums);
     }
 }
 
@@ -140,9 +142,19 @@ impl<'a, L> Counted<'a, L> {
     }
 }
 
+impl<L: Accumulator> Counted<'_, L> {
+    /// Adds up all that is counted where instances have a mass each, from which what does not pass a test is taken.
+    #[inline(always)]
+    pub(super) fn weigh_all<P: Instructions>(self, sums: &mut WeightedSums<L>) {
+        if let Some(weighed) = self.weighed {
+            weighed.sum_all::<P>(self.columns, sums);
+        }
+    }
+}
+
 /// Adds up the masses of the instances of some groups that `masks` has set.
 #[inline(always)]
-fn add_groups<P: Instructions, L: Accumulator>(
+fn add_groups<P: Instructions, L: Accumulator, const REST: bool>(
     shape: PairShape,
     counted: Counted<L>,
     groups: Range<usize>,
@@ -155,7 +167,7 @@ fn add_groups<P: Instructions, L: Accumulator>(
         return count_groups::<P, L>(shape, counted.columns, groups, masks, first, row);
     };
     let groups = groups.map(|group| (group, false));
-    weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
+    weighed.sum::<P, REST>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
     let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
     to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
 }
@@ -232,7 +244,7 @@ impl<L: Accumulator> Kernel for CountShared<'_, L> {
         let CountShared { shape, counted, shared, sums } = self;
         let row = Lanes { blocks: shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
         let masks = Masks { words: counted.set.unwrap_or_default(), step: 1 };
-        add_groups::<P, L>(shape, counted, groups, masks, 0, row, sums);
+        add_groups::<P, L, false>(shape, counted, groups, masks, 0, row, sums);
     }
 }
 

@@ -53,6 +53,9 @@ impl<L: Accumulator> BestStumps<'_, '_, L> {
         }
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         of_test.resize(n_words, 0);
+        if let Some(counted) = count {
+            counted.weigh_all::<P>(sums);
+        }
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
             let i = rows[0] as usize / BLOCK;
@@ -282,7 +285,7 @@ fn weigh_tiles<P: Instructions, L: Accumulator>(
     for &g in tests {
         let masks = counted.passing(g as usize, masks);
         let groups = shape.groups.iter().map(|group| group.channel > 0).enumerate();
-        weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
+        weighed.sum::<P, true>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
         for (tile, sums) in tiles.iter_mut().zip(&blocks(&sums.of)[first..]) {
             tile[g as usize % BLOCK] = *sums;
         }

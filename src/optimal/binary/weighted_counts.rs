@@ -2,7 +2,8 @@
 //!
 //! What passes a test is listed, and for each instance of the list its mass goes to all other tests that its row
 //! passes: a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so
-//! sums come in the order of rows and are written by position in the end.
+//! sums come in the order of rows and are written by position in the end. Where fewer instances do not pass than pass,
+//! these are listed, and their sums are taken from those of all instances.
 
 use super::accumulator::Accumulator;
 use super::bit_table::{BitColumns, Layout};
@@ -13,8 +14,10 @@ use crate::simd::Instructions;
 pub(super) struct Weighed<'a, L> {
     pub(super) rows: &'a [u32],
     pub(super) layout: Layout,
-    /// Which instances of the node are counted, if not all.
+    /// Which instances of the node these are, if not all.
     pub(super) picked: Option<&'a [u32]>,
+    /// Which of them are counted, if not all: a bit each.
+    pub(super) set: Option<&'a [u32]>,
     /// Where each group of them starts, and where the last ends.
     pub(super) starts: &'a [usize],
     pub(super) masses: &'a [L],
@@ -32,15 +35,18 @@ impl<L> Copy for Weighed<'_, L> {}
 #[derive(Debug, Default)]
 pub(super) struct WeightedSums<L> {
     picks: Vec<u32>,
+    /// Of all instances that are counted, by group and position.
+    all: Vec<L>,
     /// By position.
     pub(super) of: Vec<L>,
 }
 
 impl<L: Accumulator> Weighed<'_, L> {
-    /// Adds up the masses of the instances that a mask has set, for each position from about `first` on. Groups that
-    /// are `negative` are subtracted.
+    /// Adds up the masses of the instances that are counted and that a mask has set, for each position from about
+    /// `first` on. Groups that are `negative` are subtracted. If `REST`, [`sum_all`](Self::sum_all) was called before,
+    /// and a group may be added up by the instances that the mask has not set.
     #[inline(always)]
-    pub(super) fn sum<P: Instructions>(
+    pub(super) fn sum<P: Instructions, const REST: bool>(
         self,
         columns: &BitColumns,
         groups: impl Iterator<Item = (usize, bool)>,
@@ -48,19 +54,30 @@ impl<L: Accumulator> Weighed<'_, L> {
         first: usize,
         sums: &mut WeightedSums<L>,
     ) {
-        let WeightedSums { picks, of } = sums;
+        let WeightedSums { picks, all, of } = sums;
         of.clear();
         of.resize(columns.stride, L::default());
         for (group, negative) in groups {
             let size = self.starts[group + 1] - self.starts[group];
+            let words = columns.starts[group]..columns.starts[group + 1];
+            let counted = |word: usize| columns.in_use(word, group, size) & self.set.map_or(u32::MAX, |set| set[word]);
+            let count = |bits: u32| bits.count_ones() as usize;
+            let by_rest = REST && {
+                let n_set: usize = words.clone().map(|word| count(mask(word) & counted(word))).sum();
+                2 * n_set > words.clone().map(|word| count(counted(word))).sum()
+            };
+            if by_rest {
+                let all = &all[group * columns.stride..][..columns.stride];
+                of.iter_mut().zip(all).for_each(|(of, &all)| *of = add_or_take(*of, all, negative));
+            }
             // Room for the bits of a whole word behind the last.
             picks.resize(picks.len().max(size + 32), 0);
             let mut end = 0;
-            for word in columns.starts[group]..columns.starts[group + 1] {
-                let bits = mask(word) & columns.in_use(word, group, size);
-                let start = self.starts[group] + 32 * (word - columns.starts[group]);
+            let start = self.starts[group];
+            for (at, word) in words.enumerate() {
+                let bits = if by_rest { !mask(word) } else { mask(word) } & counted(word);
                 let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
-                end += P::positions(bits, start as u32, room);
+                end += P::positions(bits, (start + 32 * at) as u32, room);
             }
             let picks = &mut picks[..end];
             if let Some(picked) = self.picked {
@@ -68,24 +85,34 @@ impl<L: Accumulator> Weighed<'_, L> {
             }
             // Masses of 64 bytes at a time, or of 32 if they are narrow.
             match size_of::<L>() {
-                8 => self.add_bits::<8>(picks, negative, first, of),
-                _ => self.add_bits::<16>(picks, negative, first, of),
+                8 => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
+                _ => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
             }
         }
     }
 
+    /// Adds up the masses of all instances that are counted, group by group.
     #[inline(always)]
-    fn add_bits<const BITS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
+    pub(super) fn sum_all<P: Instructions>(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
+        sums.all.clear();
+        for group in 0..self.starts.len() - 1 {
+            self.sum::<P, false>(columns, std::iter::once((group, false)), |_| u32::MAX, 0, sums);
+            sums.all.extend_from_slice(&sums.of);
+        }
+    }
+
+    #[inline(always)]
+    fn add_bits<P: Instructions, const BITS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
         match self.layout.lanes {
-            1 => self.add_words::<BITS, 1>(picks, negative, first, of),
-            2 => self.add_words::<BITS, 2>(picks, negative, first, of),
-            _ => self.add_words::<BITS, 4>(picks, negative, first, of),
+            1 => self.add_words::<P, BITS, 1>(picks, negative, first, of),
+            2 => self.add_words::<P, BITS, 2>(picks, negative, first, of),
+            _ => self.add_words::<P, BITS, 4>(picks, negative, first, of),
         }
     }
 
     /// `WORDS` words of the rows at a time, 1, 2 or 4, and `BITS` bits of each.
     #[inline(always)]
-    fn add_words<const BITS: usize, const WORDS: usize>(
+    fn add_words<P: Instructions, const BITS: usize, const WORDS: usize>(
         self,
         picks: &[u32],
         negative: bool,
@@ -102,19 +129,19 @@ impl<L: Accumulator> Weighed<'_, L> {
                     let row: &[u32; WORDS] =
                         self.rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
                     let mass = self.masses[pick as usize];
-                    a = add_where(a, row[0] >> bit, mass);
+                    a = add_where::<P, _, BITS>(a, row[0] >> bit, mass);
                     if WORDS > 1 {
-                        b = add_where(b, row[1] >> bit, mass);
+                        b = add_where::<P, _, BITS>(b, row[1] >> bit, mass);
                     }
                     if WORDS > 2 {
-                        c = add_where(c, row[2] >> bit, mass);
-                        d = add_where(d, row[3] >> bit, mass);
+                        c = add_where::<P, _, BITS>(c, row[2] >> bit, mass);
+                        d = add_where::<P, _, BITS>(d, row[3] >> bit, mass);
                     }
                 }
                 for at in 0..BITS.min(per_lane - bit) {
                     let to = of[(bit + at) * lanes + part..].first_chunk_mut::<WORDS>().expect("positions of a row");
                     for (to, sum) in to.iter_mut().zip([a[at], b[at], c[at], d[at]]) {
-                        *to = if negative { to.minus(sum) } else { to.plus(sum) };
+                        *to = add_or_take(*to, sum, negative);
                     }
                 }
             }
@@ -122,14 +149,42 @@ impl<L: Accumulator> Weighed<'_, L> {
     }
 }
 
+#[inline(always)]
+fn add_or_take<L: Accumulator>(sum: L, mass: L, negative: bool) -> L {
+    if negative { sum.minus(mass) } else { sum.plus(mass) }
+}
+
 /// Adds a mass where a bit is set.
 #[inline(always)]
-fn add_where<L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
+fn add_where<P: Instructions, L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
+    if BITS == 8 && !P::MASKS {
+        let spread = &SPREAD[(bits & 0xff) as usize];
+        for at in 0..BITS {
+            sums[at] = sums[at].plus(mass.masked(spread[at]));
+        }
+        return sums;
+    }
     for at in 0..BITS {
         sums[at] = sums[at].plus(if bits & (1 << at) == 0 { L::default() } else { mass });
     }
     sums
 }
+
+/// The bits of each byte, each as 64 equal bits: where vectors have no masks, to look them up is faster than to spread
+/// them.
+static SPREAD: [[u64; 8]; 256] = {
+    let mut spread = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut bit = 0;
+        while bit < 8 {
+            spread[byte][bit] = if byte >> bit & 1 == 1 { u64::MAX } else { 0 };
+            bit += 1;
+        }
+        byte += 1;
+    }
+    spread
+};
 
 #[cfg(test)]
 mod tests {
@@ -142,6 +197,7 @@ mod tests {
         columns: &'a BitColumns,
         masks: &'a [u32],
         first: usize,
+        rest: bool,
         sums: &'b mut WeightedSums<L>,
     }
 
@@ -150,8 +206,14 @@ mod tests {
 
         #[inline(always)]
         fn run<P: Instructions>(self) {
-            let Sum { weighed, columns, masks, first, sums } = self;
-            weighed.sum::<P>(columns, [(0, false), (1, true)].into_iter(), |word| masks[word], first, sums);
+            let Sum { weighed, columns, masks, first, sums, .. } = self;
+            let groups = [(0, false), (1, true)].into_iter();
+            if self.rest {
+                weighed.sum_all::<P>(columns, sums);
+                weighed.sum::<P, true>(columns, groups, |word| masks[word], first, sums);
+            } else {
+                weighed.sum::<P, false>(columns, groups, |word| masks[word], first, sums);
+            }
         }
     }
 
@@ -169,32 +231,50 @@ mod tests {
             for sizes in [[0usize, 1], [33, 0], [100, 64], [31, 90]] {
                 let starts = [0, sizes[0], sizes[0] + sizes[1]];
                 let picked: Vec<u32> = (0..starts[2]).map(|i| (i * 13 % total) as u32).collect();
-                for isa in Isa::all() {
+                let cases = Isa::all().into_iter().flat_map(|isa| (0..6).map(move |case| (isa, case)));
+                for (isa, case) in cases {
                     let mut columns = BitColumns::default();
                     columns.gather(isa, &rows, layout, &picked, &starts);
-                    // Beyond the last instance of a group too.
-                    let masks: Vec<u32> = (0..columns.n_words()).map(|word| mix(word as u64) as u32).collect();
+                    // Beyond the last instance of a group too; of few, half or most instances.
+                    let word = |word: usize| mix(word as u64) as u32;
+                    let masks: Vec<u32> = (0..columns.n_words())
+                        .map(|at| match case % 3 {
+                            0 => word(at) & word(at + 1_000),
+                            1 => word(at),
+                            _ => word(at) | word(at + 1_000),
+                        })
+                        .collect();
+                    let set: Option<Vec<u32>> =
+                        (case > 2).then(|| (0..columns.n_words()).map(|at| word(at + 2_000)).collect());
+                    let set = set.as_deref();
                     let weighed =
-                        Weighed { rows: &rows, layout, picked: Some(&picked), starts: &starts, masses: &masses };
+                        Weighed { rows: &rows, layout, picked: Some(&picked), set, starts: &starts, masses: &masses };
                     let first = if n_tests > 64 { 48 } else { 0 };
                     // Left over from another node.
-                    let mut sums = WeightedSums { picks: vec![7; 50], of: vec![L::MAX; 3000] };
-                    isa.run(Sum { weighed, columns: &columns, masks: &masks, first, sums: &mut sums });
-                    for (test, position) in (0..n_tests).map(|test| (test, layout.position(test))) {
-                        if position < first {
-                            continue;
-                        }
-                        let mut expected = L::default();
-                        for (at, &row) in picked.iter().enumerate() {
-                            let group = usize::from(at >= starts[1]);
-                            let word = columns.starts[group] + (at - starts[group]) / 32;
-                            let is_set = masks[word] >> ((at - starts[group]) % 32) & 1 == 1;
-                            if is_set && passes(row as usize, test) {
-                                let mass = masses[row as usize];
-                                expected = if group == 0 { expected.plus(mass) } else { expected.minus(mass) };
+                    let old = || vec![L::MAX; 3000];
+                    for rest in [false, true] {
+                        let mut sums = WeightedSums { picks: vec![7; 50], all: old(), of: old() };
+                        isa.run(Sum { weighed, columns: &columns, masks: &masks, first, rest, sums: &mut sums });
+                        for (test, position) in (0..n_tests).map(|test| (test, layout.position(test))) {
+                            if position < first {
+                                continue;
                             }
+                            let mut expected = L::default();
+                            for (at, &row) in picked.iter().enumerate() {
+                                let group = usize::from(at >= starts[1]);
+                                let word = columns.starts[group] + (at - starts[group]) / 32;
+                                let bits = masks[word] & set.map_or(u32::MAX, |set| set[word]);
+                                let is_set = bits >> ((at - starts[group]) % 32) & 1 == 1;
+                                if is_set && passes(row as usize, test) {
+                                    let mass = masses[row as usize];
+                                    expected = if group == 0 { expected.plus(mass) } else { expected.minus(mass) };
+                                }
+                            }
+                            assert!(
+                                sums.of[position] == expected,
+                                "{isa:?}, {n_tests} tests, test {test}, {sizes:?}, case {case}, rest: {rest}"
+                            );
                         }
-                        assert!(sums.of[position] == expected, "{isa:?}, {n_tests} tests, test {test}, {sizes:?}");
                     }
                 }
             }
