@@ -75,8 +75,8 @@ pub(crate) struct WordRun {
     pub(crate) end: usize,
     /// Whether to subtract counts.
     pub(crate) negative: bool,
-    /// How often to double the counts after these words.
-    pub(crate) doublings: u32,
+    /// By what to multiply the counts after these words, modulo 2^32.
+    pub(crate) times: u32,
 }
 
 /// The columns of a block, word by word, each with 16 masks: what a tile is counted from.
@@ -191,8 +191,8 @@ impl Instructions for Portable {
                     }
                 }
             }
-            if run.doublings > 0 {
-                tile.as_flattened_mut().iter_mut().for_each(|count| *count <<= run.doublings);
+            if run.times != 1 {
+                tile.as_flattened_mut().iter_mut().for_each(|count| *count = count.wrapping_mul(run.times));
             }
         }
         tile
@@ -319,8 +319,10 @@ mod tests {
                 if (block + 2) * BLOCK <= stride {
                     counts.extend(P::count::<2>(&masked, block));
                 }
-                for runs in [[(false, 0), (true, 0)], [(false, 2), (true, 1)]] {
-                    let all = |(negative, doublings)| WordRun { start: 0, end: n_words, negative, doublings };
+                for runs in
+                    [[(false, 1), (true, 1)], [(false, 4), (true, 2)], [(true, 3_u32.wrapping_neg()), (false, 7)]]
+                {
+                    let all = |(negative, times)| WordRun { start: 0, end: n_words, negative, times };
                     let runs = runs.map(all);
                     let of = MaskedTile { words, masks, stride, block, runs: &runs };
                     tiles.push(P::tile(&of));
@@ -365,6 +367,9 @@ mod tests {
                     let weighted = |mask, column| 8 * shared(mask, column) - 2 * shared(mask, column);
                     let tile = std::array::from_fn(|mask| std::array::from_fn(|lane| weighted(mask, lane)));
                     assert_eq!(expected.1[2..4], [tile, tile]);
+                    let weighted = |mask, column| 21 * shared(mask, column) + 7 * shared(mask, column);
+                    let tile = std::array::from_fn(|mask| std::array::from_fn(|lane| weighted(mask, lane)));
+                    assert_eq!(expected.1[4], tile);
                     for (lines, words) in expected.2.chunks(2).zip(words.chunks(BLOCK * BLOCK)) {
                         let line = |at: usize| words[at * BLOCK..(at + 1) * BLOCK].iter().map(|&word| word as i16);
                         assert_eq!(lines[0], std::array::from_fn(|at| line(at).max().unwrap() as u16));

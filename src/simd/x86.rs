@@ -74,9 +74,11 @@ impl Instructions for ByNibble {
                             };
                         }
                     }
-                    let doublings = _mm_cvtsi32_si128(run.doublings as i32);
-                    for counts in counts.as_flattened_mut() {
-                        *counts = _mm256_sll_epi32(*counts, doublings);
+                    if run.times != 1 {
+                        let times = _mm256_set1_epi32(run.times as i32);
+                        for counts in counts.as_flattened_mut() {
+                            *counts = _mm256_mullo_epi32(*counts, times);
+                        }
                     }
                 }
                 let halves = lines.as_flattened_mut().as_chunks_mut::<8>().0;
@@ -346,10 +348,10 @@ unsafe fn counts_of_tile(of: &MaskedTile) -> [__m512i; BLOCK] {
                         if run.negative { _mm512_sub_epi32(*counts, count) } else { _mm512_add_epi32(*counts, count) };
                 }
             }
-            if run.doublings > 0 {
-                let doublings = _mm_cvtsi32_si128(run.doublings as i32);
+            if run.times != 1 {
+                let times = _mm512_set1_epi32(run.times as i32);
                 for counts in &mut counts {
-                    *counts = _mm512_sll_epi32(*counts, doublings);
+                    *counts = _mm512_mullo_epi32(*counts, times);
                 }
             }
         }

@@ -44,8 +44,10 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
     fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<Self>) {
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
+    /// For each byte its bits, each as a number whose bits are all the same.
+    const MASKS: &'static [[Self; 8]; 256];
     /// The bits that are set in the mask too.
-    fn masked(self, mask: u64) -> Self;
+    fn masked(self, mask: Self) -> Self;
     /// Half of it.
     fn halved(self) -> Self;
     /// The difference, or 0 where it would be negative.
@@ -56,6 +58,15 @@ macro_rules! lane {
     ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
         impl Accumulator for $int {
             const MAX: Self = <$int>::MAX;
+            const MASKS: &'static [[Self; 8]; 256] = &{
+                let mut masks = [[0; 8]; 256];
+                let mut at = 0;
+                while at < 8 * 256 {
+                    masks[at / 8][at % 8] = if at / 8 >> (at % 8) & 1 == 1 { <$int>::MAX } else { 0 };
+                    at += 1;
+                }
+                masks
+            };
             const WIDE: bool = size_of::<$int>() > 4;
             const MOST: Self = <$signed>::MAX as $int;
             const LEAST: Self = <$signed>::MIN as $int;
@@ -95,8 +106,8 @@ macro_rules! lane {
             }
             $($more)*
             #[inline(always)]
-            fn masked(self, mask: u64) -> Self {
-                self & mask as $int
+            fn masked(self, mask: Self) -> Self {
+                self & mask
             }
             #[inline(always)]
             fn halved(self) -> Self {

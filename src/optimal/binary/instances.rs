@@ -256,12 +256,11 @@ impl Way {
     /// cases, for all pairs of tests.
     fn best(entries: &[RowMass], lane: usize) -> (usize, Self) {
         let unit = entries.iter().fold(0, |unit, entry| gcd(unit, entry.mass)).max(1);
-        // Counts of a group are multiplied by its mass. Powers of two double as they go, but not in wide lanes.
-        let multiply = if lane == 8 { 4 } else { 1 };
-        let double = if unit.is_power_of_two() && lane < 8 { 0 } else { multiply };
+        // Counts of a group are multiplied by its mass: in quarters of what a word takes to count.
+        let multiply = if lane == 8 { 16 } else { 1 };
         // A started word counts whole, and a group that has no case at the node takes a look.
-        let group = |instances: u64, multiply: usize| {
-            let words = (instances.min(8) as usize * (1 + multiply)).saturating_add((instances / 32) as usize);
+        let group = |instances: u64| {
+            let words = (instances.min(8) as usize * (4 + multiply) / 4).saturating_add((instances / 32) as usize);
             if instances == 0 { 0 } else { 1 + words }
         };
         let copies = entries.iter().fold(0u64, |sum, entry| sum.saturating_add(entry.mass / unit));
@@ -271,9 +270,9 @@ impl Way {
         }
         let mut masses: Vec<u64> = entries.iter().map(|entry| entry.mass).collect();
         masses.sort_unstable();
-        let planes = of_plane.iter().map(|&instances| group(instances, double)).sum();
-        let values = masses.chunk_by(|a, b| a == b).map(|equal| group(equal.len() as u64, multiply)).sum();
-        [(group(copies, double), Way::Copies(unit)), (planes, Way::Planes(unit)), (values, Way::Values)]
+        let planes = of_plane.iter().map(|&instances| group(instances)).sum();
+        let values = masses.chunk_by(|a, b| a == b).map(|equal| group(equal.len() as u64)).sum();
+        [(group(copies), Way::Copies(unit)), (planes, Way::Planes(unit)), (values, Way::Values)]
             .into_iter()
             .min_by_key(|&(work, _)| work)
             .expect("there are three")

@@ -12,7 +12,6 @@
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;
 use super::pair_counts::Counted;
-use super::pair_shape::MassGroup;
 use super::pair_shape::{Block, PairShape, blocks};
 use super::singles::Singles;
 use super::stumps::{BestStumps, DifferenceExtremes, Stumps, smallest};
@@ -220,28 +219,46 @@ impl<L> Counted<'_, L> {
     }
 }
 
-/// The groups of what is counted, in the order to count them: those of the greatest masses first, doubled as often as
-/// the next is smaller. None if that does not give their masses in 32 bits.
+/// The groups of what is counted, in an order in which the sum of all counts times their masses comes by Horner's rule:
+/// after each group its sum is multiplied by the ratio of its mass and that of the next one. The ratio of odd numbers
+/// is a whole number modulo 2^32, in which the sums fit, and masses that are divisible by higher powers of two come
+/// first. None if masses may not fit into 32 bits.
 #[inline(always)]
 fn runs_of<L: Accumulator>(shape: PairShape, counted: Counted<L>, runs: &mut Vec<WordRun>) {
     runs.clear();
-    if L::WIDE || shape.groups.iter().any(|group| !group.mass.is_power_of_two()) {
+    if L::WIDE {
         return;
     }
-    let most = shape.groups.iter().map(|group| group.mass).max().unwrap_or(1);
-    for bit in (0..=most.ilog2()).rev() {
-        if let Some(last) = runs.last_mut() {
-            last.doublings += 1;
+    let any = shape.groups.iter().fold(0, |any, group| any | lowest_bit(group.mass));
+    let mut last_mass = 0;
+    for bit in (0..32).rev().map(|bit| 1 << bit).filter(|bit| any & bit != 0) {
+        for (of, words) in shape.groups.iter().zip(counted.columns.starts.windows(2)) {
+            if lowest_bit(of.mass) != bit || words[0] == words[1] {
+                continue;
+            }
+            let mass = of.mass as u32;
+            if let Some(last) = runs.last_mut() {
+                last.times = ratio(last_mass, mass);
+            }
+            runs.push(WordRun { start: words[0], end: words[1], negative: of.channel > 0, times: mass });
+            last_mass = mass;
         }
-        let run = |(of, words): (&MassGroup, &[usize])| WordRun {
-            start: words[0],
-            end: words[1],
-            negative: of.channel > 0,
-            doublings: 0,
-        };
-        let of_mass = shape.groups.iter().zip(counted.columns.starts.windows(2)).filter(|(of, _)| of.mass == 1 << bit);
-        runs.extend(of_mass.map(run).filter(|run| run.start < run.end));
     }
+}
+
+#[inline(always)]
+fn lowest_bit(mass: u64) -> u64 {
+    mass & mass.wrapping_neg()
+}
+
+/// `a / b` modulo 2^32, where `a` is divisible by the powers of two that divide `b`.
+#[inline(always)]
+fn ratio(a: u32, b: u32) -> u32 {
+    let zeros = b.trailing_zeros();
+    let odd = b >> zeros;
+    // Newton's iteration: three bits are right at first, and twice as many after each step.
+    let inverse = (0..4).fold(odd, |inverse, _| inverse.wrapping_mul(2u32.wrapping_sub(odd.wrapping_mul(inverse))));
+    (a >> zeros).wrapping_mul(inverse)
 }
 
 /// Counts the differences of a tile: of the tests that the masks are of by those of block `j`.
@@ -261,7 +278,7 @@ fn count_tile<P: Instructions, L: Accumulator>(
     }
     *tile = [[L::default(); BLOCK]; BLOCK];
     for (group, range) in shape.groups.iter().zip(starts.windows(2)).filter(|(_, range)| range[0] < range[1]) {
-        let run = WordRun { start: range[0], end: range[1], negative: false, doublings: 0 };
+        let run = WordRun { start: range[0], end: range[1], negative: false, times: 1 };
         let sums = P::tile(&MaskedTile { runs: &[run], ..of });
         let mass = L::of(group.mass);
         for (cell, &sum) in tile.as_flattened_mut().iter_mut().zip(sums.as_flattened()) {

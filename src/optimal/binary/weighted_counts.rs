@@ -83,8 +83,9 @@ impl<L: Accumulator> Weighed<'_, L> {
             if let Some(picked) = self.picked {
                 picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
             }
-            // Masses of 64 bytes at a time, or of 32 if they are narrow.
+            // Masses of 64 bytes at a time, or of 32 if they are narrow; without masks, a byte of bits.
             match size_of::<L>() {
+                8 | 4 if !P::MASKS => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
                 8 => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
                 _ => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
             }
@@ -158,9 +159,10 @@ fn add_or_take<L: Accumulator>(sum: L, mass: L, negative: bool) -> L {
 #[inline(always)]
 fn add_where<P: Instructions, L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
     if BITS == 8 && !P::MASKS {
-        let spread = &SPREAD[(bits & 0xff) as usize];
+        // To look masks up is faster than to make them.
+        let masks = &L::MASKS[(bits & 0xff) as usize];
         for at in 0..BITS {
-            sums[at] = sums[at].plus(mass.masked(spread[at]));
+            sums[at] = sums[at].plus(mass.masked(masks[at]));
         }
         return sums;
     }
@@ -169,22 +171,6 @@ fn add_where<P: Instructions, L: Accumulator, const BITS: usize>(mut sums: [L; B
     }
     sums
 }
-
-/// The bits of each byte, each as 64 equal bits: where vectors have no masks, to look them up is faster than to spread
-/// them.
-static SPREAD: [[u64; 8]; 256] = {
-    let mut spread = [[0; 8]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut bit = 0;
-        while bit < 8 {
-            spread[byte][bit] = if byte >> bit & 1 == 1 { u64::MAX } else { 0 };
-            bit += 1;
-        }
-        byte += 1;
-    }
-    spread
-};
 
 #[cfg(test)]
 mod tests {
