@@ -110,3 +110,14 @@ def test_versions_needed():
         needed = re.search(pattern, (README.parent / file).read_text(encoding="utf-8"), re.MULTILINE)
         assert needed, file
         assert says.format(needed[1]) in text
+
+
+def test_files_that_the_prose_names_are_there():
+    root = README.parent
+    folders = ("src", "tests", "benches", "examples")
+    sources = [path.relative_to(root).as_posix() for folder in folders for path in root.glob(f"{folder}/**/*.rs")]
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), root / "src" / "lib.rs"]
+    named = {(page.name, name) for page in pages for name in re.findall(r"`([\w/]+\.rs)`", page.read_text("utf-8"))}
+    assert len(named) > 10
+    lost = {(page, name) for page, name in named if not any(f"/{path}".endswith(f"/{name}") for path in sources)}
+    assert lost == set()
