@@ -1,9 +1,10 @@
 //! The tests offered to a search, as the engine that was chosen for them sees them.
 
 use super::params::{Engine, Params};
-use crate::budget::{Budget, Stop};
+use crate::bits;
+use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::full;
-use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds};
+use crate::data::{BinaryTable, Column, Dataset, RankedTable, Thresholds};
 use crate::error::{Error, Result};
 use crate::tree::Test;
 #[cfg(feature = "python")]
@@ -31,7 +32,7 @@ impl Size {
     /// the continuous engine solves the same branches again, in other orders of the cuts that lead to them.
     const SMALL: usize = 1 << 18;
 
-    /// Seconds after which an exact search is taken for hopeless.
+    /// Seconds after which a search that nothing limits is taken for hopeless.
     const HOPELESS: f64 = 300.0;
 
     /// Bytes that are too many where no limit is given. Not the memory of the machine: what is offered, and so what is
@@ -87,24 +88,62 @@ impl Size {
     }
 
     /// The engine that was asked for; where the choice is free, the one over tests where all thresholds are few, or
-    /// exact search is hopeless and thresholds may be thinned; else the continuous one.
-    fn engine(&self, params: &Params) -> Engine {
+    /// where thresholds may be thinned and too much memory is needed for all of them, or too much time and nothing
+    /// limits that; else the continuous one. Rows are looked at only where it depends on how many of them differ.
+    fn engine(mut self, params: &Params, data: &Dataset, budget: &Budget) -> std::result::Result<Engine, Stop> {
         let binarizer = &params.binarizer;
         let memory = params.limits.memory.map_or(Self::MEMORY, |bytes| bytes / 2);
         let thinned =
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
-        match params.engine {
+        let is_limited = params.limits.seconds.is_some() || params.limits.nodes.is_some();
+        Ok(match params.engine {
             Engine::Auto if thinned || self.n_classes > Self::MOST_CLASSES => Engine::Tests,
             Engine::Auto if self.tests <= binarizer.max_tests.min(self.few(params)) => Engine::Tests,
             Engine::Auto if binarizer.thresholds == Thresholds::All && self.tests <= Self::VERY_FEW * self.columns => {
                 Engine::Tests
             }
             Engine::Auto if binarizer.thresholds == Thresholds::All => Engine::Continuous,
-            Engine::Auto if self.seconds(params) > Self::HOPELESS || self.bytes(params) > memory => Engine::Tests,
-            Engine::Auto => Engine::Continuous,
+            Engine::Auto if self.bytes(params) > memory => Engine::Tests,
+            // Nothing would be thinned.
+            Engine::Auto if is_limited || self.tests <= binarizer.max_tests => Engine::Continuous,
+            Engine::Auto if self.seconds(params) <= Self::HOPELESS => Engine::Continuous,
+            Engine::Auto => {
+                self.cases = distinct_rows(data, &mut Ticker::new(budget))?;
+                if self.seconds(params) > Self::HOPELESS { Engine::Tests } else { Engine::Continuous }
+            }
             chosen => chosen,
-        }
+        })
     }
+}
+
+/// How many rows differ, up to collisions of hashes; all, where there is no memory to tell.
+fn distinct_rows(data: &Dataset, ticker: &mut Ticker) -> std::result::Result<usize, Stop> {
+    let n_rows = data.n_rows();
+    let Ok(_held) = ticker.budget().reserve(8 * n_rows as u64) else { return Ok(n_rows) };
+    let mut hashes = vec![0u64; n_rows];
+    let add = |hash: &mut u64, cell: u64| *hash = bits::mix(*hash ^ cell);
+    for column in data.columns() {
+        match &**column {
+            Column::Floats(values) => {
+                let cells = values.iter().map(|&x| if x.is_nan() { u64::MAX } else { x.to_bits() });
+                hashes.iter_mut().zip(cells).for_each(|(hash, cell)| add(hash, cell));
+            }
+            Column::Integers { values, missing } => {
+                let is_missing = |row: usize| missing.as_ref().is_some_and(|missing| missing[row]);
+                let cells =
+                    values.iter().enumerate().map(|(row, &x)| if is_missing(row) { u64::MAX } else { x as u64 });
+                hashes.iter_mut().zip(cells).for_each(|(hash, cell)| add(hash, cell));
+            }
+            Column::Levels { codes, .. } => {
+                hashes.iter_mut().zip(codes).for_each(|(hash, &code)| add(hash, code.into()));
+            }
+        }
+        ticker.tick(2 * n_rows)?;
+    }
+    hashes.sort_unstable();
+    hashes.dedup();
+    ticker.tick(20 * n_rows)?;
+    Ok(hashes.len())
 }
 
 /// A table for one of the two engines.
@@ -142,10 +181,10 @@ impl Offered {
             let (tests, columns) = prepared.n_tests_and_columns();
             Size { cases: data.n_rows(), tests, columns, n_classes }
         };
-        Ok(match size.engine(params) {
+        Ok(size.engine(params, data, budget).and_then(|engine| match engine {
             Engine::Continuous => RankedTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Thresholds),
             _ => BinaryTable::of(data, binarizer, prepared, budget, parallel).map(Offered::Tests),
-        })
+        }))
     }
 
     pub(super) fn pattern_of(&self) -> &[u32] {

@@ -93,9 +93,10 @@ const KEYWORDS: [&str; 17] = [
 ///     takes "tests" if the binarizer thins thresholds out or tests are few: at most `max_tests`, and 64 a column on
 ///     average, times one less than there are classes, or any number if `min_leaf` is above 1; or, under "all", 8 a
 ///     column. Else it takes "continuous". Under thresholds "auto" it goes back to "tests", with thresholds thinned out
-///     to `max_tests`, where a search over all of them is hopeless: five minutes or more, as estimated from rows,
-///     columns, classes, depth, nodes and `min_leaf`, or more bytes than half of `memory_limit` (4 GiB if that is
-///     None). :attr:`OptimalResult.exact_thresholds` says whether it did. Where both engines offer all thresholds, the
+///     to `max_tests`, where a search over all of them is hopeless: more bytes than half of `memory_limit` (4 GiB if
+///     that is None), or, if there is neither a `time_limit` nor a `node_limit`, five minutes or more, as estimated
+///     from distinct rows, columns, classes, depth, nodes and `min_leaf`. :attr:`OptimalResult.exact_thresholds` says
+///     whether it did. Where both engines offer all thresholds, the
 ///     tree that is proved does not depend on the choice.
 /// unseen : {"majority", "missing", "error"}, default="majority"
 ///     What the tree does with a level that its schema does not know: take the heavier child, treat it as missing, or

@@ -100,8 +100,10 @@ def test_engines_and_thresholds():
     tests = lattree.OptimalTreeSearch(max_depth=0, engine="tests").run(data).tests
     over = f"over thresholds thinned out to {len(tests)} tests"
     assert thinned.stderr.startswith(f"status optimal, {over} (--thresholds exact takes all); objective ")
-    hopeless = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5")
-    assert hopeless.stderr.startswith(f"status time_limit, {over} (--thresholds exact takes all); objective ")
+    limited = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5")
+    assert limited.stderr.startswith("status time_limit; objective ")
+    hopeless = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5", "--memory-limit", "2")
+    assert f"_limit, {over} (--thresholds exact takes all); objective " in hopeless.stderr
     exact = run("optimal", "ionosphere", "--max-depth", "1", "--engine", "tests", "--thresholds", "exact")
     assert exact.stderr.startswith("status optimal; objective ")
     chosen = run("optimal", "ionosphere", "--max-depth", "1", "--max-thresholds", "2")

@@ -137,12 +137,28 @@ class TestAuto:
         result = OptimalTreeSearch(max_depth=2, binarizer=binarizer).run(datasets.load("ionosphere"))
         assert (self.took(result), result.exact_thresholds) == ("tests", False)
 
-    def test_hopeless_searches_thin_thresholds_out_unless_forbidden(self, noisy):
-        thinned = OptimalTreeSearch(max_depth=9, node_limit=10).run(noisy)
+    def test_hopeless_searches_thin_thresholds_out_unless_forbidden_or_limited(self, noisy):
+        rng = np.random.default_rng(5)
+        x = rng.normal(size=(500, 6))
+        x[:, 0] = np.sign(x[:, 0])
+        easy = Dataset.from_arrays(x, x[:, 0] > 0)
+        thinned = OptimalTreeSearch(max_depth=9).run(easy)
         assert (self.took(thinned), thinned.exact_thresholds) == ("tests", False)
         assert len(thinned.tests) <= 1000
-        exact = OptimalTreeSearch(max_depth=9, node_limit=10, binarizer=Binarizer(thresholds="exact")).run(noisy)
-        assert (self.took(exact), exact.exact_thresholds, len(exact.tests)) == ("continuous", True, 6 * 499)
+        exact = OptimalTreeSearch(max_depth=9, binarizer=Binarizer(thresholds="exact")).run(easy)
+        limited = OptimalTreeSearch(max_depth=9, node_limit=10).run(noisy)
+        for result, n_tests in [(exact, 1 + 5 * 499), (limited, 6 * 499)]:
+            assert (self.took(result), result.exact_thresholds, len(result.tests)) == ("continuous", True, n_tests)
+        needs_memory = OptimalTreeSearch(max_depth=9, node_limit=10, memory_limit=700_000).run(noisy)
+        assert (self.took(needs_memory), needs_memory.exact_thresholds) == ("tests", False)
+
+    def test_hope_is_for_distinct_rows(self):
+        rng = np.random.default_rng(6)
+        x = rng.normal(size=(500, 6))
+        for rows, engine in [(np.repeat(x, 4, axis=0), "continuous"), (rng.normal(size=(2000, 6)), "tests")]:
+            rows[:, 0] = np.sign(rows[:, 0])
+            data = Dataset.from_arrays(rows, rows[:, 0] > 0)
+            assert self.took(OptimalTreeSearch(max_depth=5).run(data)) == engine
 
     def test_nothing_is_thinned_out_where_there_is_hope(self):
         rng = np.random.default_rng(8)

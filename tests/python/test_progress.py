@@ -285,9 +285,15 @@ class TestThinned:
         assert f" {len(result.tests)} tests" in str(told[0].message)
         assert told[0].filename == __file__
 
-    def test_a_hopeless_search(self, noise):
+    def test_a_hopeless_search(self):
+        x = np.random.default_rng(5).normal(size=(500, 6))
+        x[:, 0] = np.sign(x[:, 0])
+        easy = Dataset.from_arrays(x, x[:, 0] > 0)
         with pytest.warns(UserWarning, match="thinned out"):
-            OptimalTreeSearch(max_depth=9, node_limit=10).run(noise)
+            OptimalTreeSearch(max_depth=9).run(easy)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            OptimalTreeSearch(max_depth=9, node_limit=10).run(easy)
 
     @pytest.mark.parametrize(
         "binarizer",
