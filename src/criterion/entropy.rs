@@ -2,6 +2,7 @@
 
 use super::exact_gain::PartMasses;
 use super::{ClassImpurity, ClassStats, ExactGain, Impurity};
+use crate::budget::{Stop, Ticker};
 
 /// x log2 x, times a power of two, in integers.
 ///
@@ -26,7 +27,7 @@ impl Entropy {
     /// For sets of at most this mass. Masses up to `tabulated` are looked up, at most [`Self::MOST_TABULATED`] of them.
     ///
     /// Complexity: O(n log log n) for n tabulated masses.
-    pub fn new(most: u64, tabulated: u64, n_classes: usize) -> Self {
+    pub fn new(most: u64, tabulated: u64, n_classes: usize, ticker: &mut Ticker) -> Result<Self, Stop> {
         let bits = 64 - most.leading_zeros() as i32;
         // The greatest value stays below 2^61, so that the difference of two sums stays in range.
         let digits = 61 - bits - (32 - bits.leading_zeros() as i32);
@@ -39,12 +40,13 @@ impl Entropy {
                 let mut power = x;
                 while power <= n {
                     (power..=n).step_by(power).for_each(|multiple| table[multiple] += log);
+                    ticker.tick(100 + 4 * n / power)?;
                     power *= x;
                 }
             }
         }
         (0..).zip(&mut table).for_each(|(x, log)| *log *= x);
-        Entropy { is_rounded: most >= table.len() as u64, table, digits, scale: 2f64.powi(digits), n_classes }
+        Ok(Entropy { is_rounded: most >= table.len() as u64, table, digits, scale: 2f64.powi(digits), n_classes })
     }
 
     /// Bytes of the table of [`Entropy::new`].
@@ -230,6 +232,11 @@ fn log2(x: u64) -> u128 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Budget;
+
+    fn unlimited(most: u64, tabulated: u64) -> Entropy {
+        Entropy::new(most, tabulated, 2, &mut Ticker::new(&Budget::unlimited())).expect("without a limit")
+    }
 
     #[test]
     fn logarithms() {
@@ -256,7 +263,7 @@ mod tests {
     #[test]
     fn equal_products_have_equal_sums() {
         // 1^1 2^2 ... as logarithms: 4^4 = 2^8, so 4 log 4 = 8 log 2; 6^6 = 2^6 3^6.
-        let entropy = Entropy::new(1 << 20, 1 << 20, 2);
+        let entropy = unlimited(1 << 20, 1 << 20);
         let log = |x: u64| entropy.x_log_x(x) / x as i64;
         for (a, b) in [(4u64, 9), (12, 35), (1000, 1001), (1024, 1023)] {
             assert_eq!(log(a * b), log(a) + log(b));
@@ -270,7 +277,7 @@ mod tests {
     #[test]
     fn sums_stay_in_range() {
         for most in (0..62).map(|bits| 1u64 << bits).chain([3, 1000, (1 << 62) - 1]) {
-            let entropy = Entropy::new(most, 1 << 10, 2);
+            let entropy = unlimited(most, 1 << 10);
             let value = entropy.x_log_x(most);
             assert!((0..1 << 61).contains(&value), "{most}: {value}");
             let expected = most as f64 * (most as f64).log2() * entropy.scale();

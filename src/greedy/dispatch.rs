@@ -3,6 +3,7 @@
 use super::data::GrowthData;
 use super::params::Params;
 use super::split::SplitRule;
+use crate::budget::{Budget, Stop, Ticker};
 use crate::criterion::{ClassImpurity, CostGini, Costs, Criterion, Entropy, Gini, LeafCost};
 
 /// Work that is done under one of the impurities.
@@ -33,21 +34,23 @@ pub(crate) fn bytes(table: &GrowthData, params: &Params) -> u64 {
     }
 }
 
-/// Does work under the impurity that the parameters ask for.
+/// Does work under the impurity that the parameters ask for. Fails if a limit strikes before it begins.
 pub(crate) fn dispatch<V: ImpurityVisitor>(
     table: &GrowthData,
     params: &Params,
     costs: &Costs,
+    budget: &Budget,
     visitor: V,
-) -> V::Output {
+) -> Result<V::Output, Stop> {
     let most = [table.total, table.total << table.digits];
     let n_classes = table.n_classes;
-    match (params.criterion, params.costs.is_some()) {
+    Ok(match (params.criterion, params.costs.is_some()) {
         (Criterion::InformationGain | Criterion::GainRatio, _) => {
             // Nodes with fractional cases have too many different masses for a table.
-            let tabulated = [(most[0], tabulated(table)), (most[1], 0)];
-            let entropies = tabulated.map(|(most, tabulated)| Entropy::new(most, tabulated, n_classes));
-            visitor.visit(rules(table, params, entropies))
+            let ticker = &mut Ticker::new(budget);
+            let whole = Entropy::new(most[0], tabulated(table), n_classes, ticker)?;
+            let fractional = Entropy::new(most[1], 0, n_classes, ticker)?;
+            visitor.visit(rules(table, params, [whole, fractional]))
         }
         (Criterion::Gini, false) => visitor.visit(rules(table, params, most.map(Gini::new))),
         (Criterion::Gini, true) => {
@@ -56,7 +59,7 @@ pub(crate) fn dispatch<V: ImpurityVisitor>(
         (Criterion::Error, _) => {
             visitor.visit(rules(table, params, most.map(|most| LeafCost::new(costs.clone(), most))))
         }
-    }
+    })
 }
 
 fn rules<I>(table: &GrowthData, params: &Params, [whole, fractional]: [I; 2]) -> [SplitRule<I>; 2] {

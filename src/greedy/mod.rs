@@ -112,7 +112,10 @@ pub fn search(data: &Dataset, checked: &Checked, budget: &Budget) -> Result<Outc
             Err(stop) => return single_leaf(stop),
         };
         let growth = Growth::new(&table, params, budget, threads);
-        let (grown, stop) = dispatch::dispatch(&table, params, &costs, growth);
+        let (grown, stop) = match dispatch::dispatch(&table, params, &costs, budget, growth) {
+            Ok(grown) => grown,
+            Err(stop) => return single_leaf(stop),
+        };
         let tree = to_tree::to_tree(data, &table, params, &costs, &grown)?;
         Ok(Outcome { tree, status: stop.map_or(Status::Complete, Status::from), seconds: budget.seconds() })
     })

@@ -179,7 +179,7 @@ impl SearchContext {
     /// DT(features), grown on its own.
     pub fn grow(&self, features: &[usize], budget: &Budget) -> std::result::Result<Tree, Stop> {
         let growth = Growth::new(&self.table, &self.params, budget, 1).over(features.to_vec());
-        match engine::dispatch(&self.table, &self.params, &self.costs, growth) {
+        match engine::dispatch(&self.table, &self.params, &self.costs, budget, growth)? {
             (_, Some(stop)) => Err(stop),
             (grown, None) => Ok(self.finish(&grown)),
         }

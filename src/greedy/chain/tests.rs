@@ -83,7 +83,7 @@ fn grown(data: &Dataset, params: &Params, chains: ChainLimits, memory: Option<u6
         Err(stop) => return (to_tree::single_leaf(data, &params, &costs).unwrap(), Some(stop)),
     };
     let growth = Growth::new(&table, &params, &budget, 1).with_chains(chains);
-    let (grown, stop) = dispatch::dispatch(&table, &params, &costs, growth);
+    let (grown, stop) = dispatch::dispatch(&table, &params, &costs, &budget, growth).expect("no limit of time");
     (to_tree::to_tree(data, &table, &params, &costs, &grown).unwrap(), stop)
 }
 

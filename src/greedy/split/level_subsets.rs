@@ -21,7 +21,7 @@
 
 use super::binary_scan::BinaryScan;
 use super::rule::{NodeStats, SplitRule};
-use crate::budget::{Stop, Ticker};
+use crate::budget::{Reserved, Stop, Ticker};
 use crate::criterion::{ClassImpurity, ClassStats};
 use crate::greedy::types::Bin;
 
@@ -92,11 +92,55 @@ struct CoreLevel {
 }
 
 /// A set of levels that differs from a prefix by levels of the core.
+#[derive(Clone, Copy)]
 struct Set {
     sums: LevelMasses,
     /// The set from which it differs by one level, and that level; none for the prefix itself.
     parent: u32,
     level: u32,
+}
+
+/// A list of sets that grows without being copied, so that it never takes more memory than was charged for it.
+#[derive(Default)]
+struct SetList {
+    chunks: Vec<Vec<Set>>,
+    len: usize,
+}
+
+impl SetList {
+    const CHUNK: usize = 1 << 10;
+
+    /// What so many sets take.
+    fn bytes(n_sets: usize) -> usize {
+        n_sets.next_multiple_of(Self::CHUNK) * size_of::<Set>()
+    }
+
+    fn clear(&mut self) {
+        self.chunks.iter_mut().for_each(Vec::clear);
+        self.len = 0;
+    }
+
+    fn push(&mut self, set: Set) {
+        let chunk = self.len / Self::CHUNK;
+        if chunk == self.chunks.len() {
+            self.chunks.push(Vec::with_capacity(Self::CHUNK));
+        }
+        self.chunks[chunk].push(set);
+        self.len += 1;
+    }
+
+    fn get(&self, set: u32) -> Set {
+        self.chunks[set as usize / Self::CHUNK][set as usize % Self::CHUNK]
+    }
+}
+
+/// Buffers of the enumeration of sets, and what is charged for them.
+struct Enumeration<'b> {
+    sets: SetList,
+    /// The sets to go on with, ascending by mass and count.
+    open: Vec<u32>,
+    next: Vec<u32>,
+    held: Reserved<'b>,
 }
 
 impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
@@ -118,13 +162,15 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             return Ok(None);
         }
         let most_mass = self.whole.mass - self.least_mass;
+        let held = ticker.budget().reserve(0)?;
+        let buffers = &mut Enumeration { sets: SetList::default(), open: Vec::new(), next: Vec::new(), held };
         let mut prefix = LevelMasses::default();
         for level in 0..self.levels.len() {
             let next = prefix.plus(self.levels[level]);
             let (from, to) = (prefix.mass.max(self.least_mass), next.mass.min(most_mass));
             // Between two prefixes that were seen, the purity of the chain, which is convex, is at most theirs.
             if from <= to && !(self.is_admissible(prefix) && self.is_admissible(next)) {
-                self.search_edge(&Edge { level, prefix, from, to }, scan, ticker)?;
+                self.search_edge(&Edge { level, prefix, from, to }, scan, buffers, ticker)?;
             }
             prefix = next;
         }
@@ -136,7 +182,13 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
     }
 
     /// Finds the best set with a mass on an edge, if it is better than all that `scan` has seen.
-    fn search_edge(&mut self, edge: &Edge, scan: &mut BinaryScan<I>, ticker: &mut Ticker) -> Result<(), Stop> {
+    fn search_edge(
+        &mut self,
+        edge: &Edge,
+        scan: &mut BinaryScan<I>,
+        buffers: &mut Enumeration,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
         let mut size = FIRST_CORE;
         loop {
             ticker.tick(100 * self.levels.len())?;
@@ -151,7 +203,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             let is_complete = core.len() <= size;
             core.sort_by(|a, b| a.loss.total_cmp(&b.loss));
             core.truncate(size);
-            self.search_core(edge, core, slack, scan, ticker)?;
+            self.search_core(edge, core, slack, scan, buffers, ticker)?;
             if is_complete {
                 return Ok(());
             }
@@ -229,8 +281,10 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
         mut core: Vec<CoreLevel>,
         slack: f64,
         scan: &mut BinaryScan<I>,
+        buffers: &mut Enumeration,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
+        let Enumeration { sets, open, next, held } = buffers;
         // Large levels first: what is left to change the mass soon excludes most sets.
         core.sort_by_key(|level| (std::cmp::Reverse(self.levels[level.level].mass), level.level));
         let (mut more, mut less) = (LevelMasses::default(), LevelMasses::default());
@@ -238,31 +292,27 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
             let sums = if level.is_in_prefix { &mut less } else { &mut more };
             *sums = sums.plus(self.levels[level.level]);
         }
-        let mut held = ticker.budget().reserve(0)?;
-        let mut sets = vec![Set { sums: edge.prefix, parent: u32::MAX, level: u32::MAX }];
-        // The sets to go on with, ascending by mass and count.
-        let (mut open, mut next): (Vec<u32>, Vec<u32>) = (vec![0], Vec::new());
+        sets.clear();
+        sets.push(Set { sums: edge.prefix, parent: u32::MAX, level: u32::MAX });
+        open.clear();
+        open.push(0);
         let level_mass = i128::from(self.levels[edge.level].mass);
         for CoreLevel { level, is_in_prefix, .. } in core {
             ticker.tick(10 * open.len())?;
             let change = self.levels[level];
             let left = if is_in_prefix { &mut less } else { &mut more };
             *left = left.minus(change);
-            let n = sets.len();
-            let needed = n + open.len();
-            let end = u32::try_from(needed).map_err(|_| Stop::Memory)?;
-            // What grows is copied: for a moment both are there.
-            let grown = if needed > sets.capacity() { needed.max(2 * sets.capacity()) } else { 0 };
+            let n = sets.len;
+            let end = u32::try_from(n + open.len()).map_err(|_| Stop::Memory)?;
             let lists = open.capacity() + next.capacity() + 2 * open.len();
-            let bytes = ((sets.capacity() + grown) * size_of::<Set>() + lists * size_of::<u32>()) as u64;
+            let bytes = (SetList::bytes(end as usize) + lists * size_of::<u32>()) as u64;
             if bytes > held.bytes().max(FREE) {
                 held.resize(bytes)?;
             }
-            sets.reserve_exact(grown.max(needed) - n);
             next.clear();
             next.reserve_exact(2 * open.len());
-            for &set in &open {
-                let sums = sets[set as usize].sums;
+            for &set in &*open {
+                let sums = sets.get(set).sums;
                 let sums = if is_in_prefix { sums.minus(change) } else { sums.plus(change) };
                 sets.push(Set { sums, parent: set, level: level as u32 });
             }
@@ -276,15 +326,15 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
                     && least.1 <= self.whole.count - self.least_count
                     && loss <= slack * level_mass as f64
             };
-            merge(&sets, &open, n as u32..end, &mut next);
-            next.retain(|&set| is_open(&sets[set as usize].sums));
-            std::mem::swap(&mut open, &mut next);
+            merge(sets, open, n as u32..end, next);
+            next.retain(|&set| is_open(&sets.get(set).sums));
+            std::mem::swap(open, next);
         }
-        for set in open {
-            let LevelMasses { mass, ones, .. } = sets[set as usize].sums;
-            let is_on_edge = (edge.from..=edge.to).contains(&mass) && self.is_admissible(sets[set as usize].sums);
-            if is_on_edge && self.is_better(mass, ones, scan) {
-                self.show(edge, &sets, set, scan);
+        for &set in &*open {
+            let sums = sets.get(set).sums;
+            let is_on_edge = (edge.from..=edge.to).contains(&sums.mass) && self.is_admissible(sums);
+            if is_on_edge && self.is_better(sums.mass, sums.ones, scan) {
+                self.show(edge, sets, set, scan);
             }
             ticker.tick(2)?;
         }
@@ -292,12 +342,12 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
     }
 
     /// Shows a set to `scan`, and keeps it if it is the best.
-    fn show(&mut self, edge: &Edge, sets: &[Set], set: u32, scan: &mut BinaryScan<I>) {
+    fn show(&mut self, edge: &Edge, sets: &SetList, set: u32, scan: &mut BinaryScan<I>) {
         let mut is_in: Vec<bool> = (0..self.levels.len()).map(|level| level < edge.level).collect();
-        let mut at = &sets[set as usize];
+        let mut at = sets.get(set);
         while at.parent != u32::MAX {
             is_in[at.level as usize] ^= true;
-            at = &sets[at.parent as usize];
+            at = sets.get(at.parent);
         }
         let members = || (0..self.levels.len()).filter(|&level| is_in[level]).map(|level| self.order[level]);
         scan.restart();
@@ -310,9 +360,9 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
 
 /// Merges two lists of sets that ascend by mass and count; of sets with both the same, that of greater mass of class 1
 /// is kept (ties: the first list's).
-fn merge(sets: &[Set], first: &[u32], second: std::ops::Range<u32>, merged: &mut Vec<u32>) {
-    let key = |set: u32| (sets[set as usize].sums.mass, sets[set as usize].sums.count);
-    let ones = |set: u32| sets[set as usize].sums.ones;
+fn merge(sets: &SetList, first: &[u32], second: std::ops::Range<u32>, merged: &mut Vec<u32>) {
+    let key = |set: u32| (sets.get(set).sums.mass, sets.get(set).sums.count);
+    let ones = |set: u32| sets.get(set).sums.ones;
     merged.clear();
     let (mut first, mut second) = (first.iter().copied().peekable(), second.peekable());
     loop {

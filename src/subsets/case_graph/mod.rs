@@ -88,7 +88,7 @@ impl<'g, S: FeatureSet> CaseGraph<'g, S> {
             context,
             ticker: Ticker::new(budget),
             root: None,
-            ranks: engine::dispatch(&table, &context.params, &context.costs, ranks),
+            ranks: engine::dispatch(&table, &context.params, &context.costs, budget, ranks)?,
             splitter: Partitioner::default(),
             partition: HoldoutPartition::default(),
             vote: FractionalVote::default(),
