@@ -87,14 +87,17 @@ fn the_default_is_exact() {
     });
 }
 
-/// Where an exact search is hopeless, thresholds are thinned, unless all are asked for.
+/// Where memory does not hold all thresholds they are thinned, unless all are asked for; a limit of time keeps them.
 #[test]
-fn thresholds_are_thinned_where_exact_search_is_hopeless() {
+fn under_a_limit_thresholds_are_thinned_only_where_memory_does_not_hold_all() {
     let data =
         random_cuts(&mut Random::new(19_000_000), Size { rows: (2_000, 2_000), columns: (8, 8), values: (900, 2_000) });
-    for (thresholds, exact) in [(Thresholds::Auto, false), (Thresholds::All, true)] {
+    let little = Some(4_000_000);
+    for (thresholds, memory, exact) in
+        [(Thresholds::Auto, None, true), (Thresholds::Auto, little, false), (Thresholds::All, little, true)]
+    {
         let binarizer = Binarizer { thresholds, ..Binarizer::default() };
-        let limits = Limits { seconds: Some(0.5), ..Limits::default() };
+        let limits = Limits { seconds: Some(0.5), memory, ..Limits::default() };
         let outcome =
             run(&data, &Params { max_depth: 10, binarizer, limits, ..Params::default() }).expect("a good table");
         assert_eq!(outcome.exact_thresholds, exact);
