@@ -226,9 +226,9 @@ impl Budget {
         self.memory_limit.saturating_sub(self.reserved.load(Relaxed))
     }
 
-    /// Gives back what was kept for data that are gone before the run ends.
-    pub fn release(&self, bytes: u64) {
-        self.reserved.fetch_sub(bytes, Relaxed);
+    /// Begins a part of the run whose data do not live to the end of the run.
+    pub fn scope(&self) -> Scope<'_> {
+        Scope { budget: self, before: self.reserved.load(Relaxed) }
     }
 
     /// Counts one search node. Fails if there are no more, or if any worker had to stop.
@@ -314,6 +314,27 @@ impl Drop for Reserved<'_> {
     }
 }
 
+/// A part of a run. When it is dropped, what was charged in it is given back, also what was [kept](Reserved::keep). All
+/// that is charged meanwhile, by any thread, is part of it.
+#[derive(Debug)]
+pub struct Scope<'b> {
+    budget: &'b Budget,
+    before: u64,
+}
+
+impl Scope<'_> {
+    /// Ends it, where so many bytes stay until the run ends.
+    pub fn end(mut self, bytes: u64) {
+        self.before += bytes;
+    }
+}
+
+impl Drop for Scope<'_> {
+    fn drop(&mut self) {
+        self.budget.reserved.fetch_min(self.before, Relaxed);
+    }
+}
+
 /// One worker's view of a [`Budget`].
 #[derive(Debug)]
 pub struct Ticker<'b> {
@@ -382,6 +403,15 @@ mod tests {
         assert_eq!(budget.reserve(u64::MAX).err(), Some(Stop::Memory));
         drop(first);
         assert_eq!(budget.available(), 70);
+        let part = budget.scope();
+        budget.reserve(50).expect("fits").keep();
+        assert_eq!(budget.available(), 20);
+        drop(part);
+        assert_eq!(budget.available(), 70);
+        let part = budget.scope();
+        budget.reserve(50).expect("fits").keep();
+        part.end(10);
+        assert_eq!(budget.available(), 60);
         assert_eq!(budget.check(), Ok(()));
     }
 

@@ -67,7 +67,7 @@ impl<'a, M: Mass> BoundCheck<'a, M> {
     /// The least cost for some rows.
     pub(super) fn least(&self, rows: &[u32], limits: TreeLimits) -> u64 {
         let cases = Cases { rows: rows.to_vec(), path: vec![] };
-        self.reference.least(&cases, limits, u64::MAX / 4).expect("nothing is limited")
+        self.reference.least(&cases, limits, u64::MAX / 4).expect("the budget of a check has no limit")
     }
 
     /// The cost of a leaf of some rows.

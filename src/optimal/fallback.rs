@@ -69,10 +69,9 @@ impl Fallback {
             Some(data) => data,
             None => run.data,
         };
-        let available = budget.available();
+        let growth = budget.scope();
         let grown = greedy::search(data, &greedy.checked().ok()?, budget).ok()?;
-        // The tables of growth are gone.
-        budget.release(available.saturating_sub(budget.available()));
+        drop(growth);
         let is_complete = grown.status == Status::Complete;
         let of_run = Self::of(run, &grown.tree, budget).ok().flatten();
         of_run.map(|(shape, tests, cost)| Fallback { shape, tests, cost, is_complete })

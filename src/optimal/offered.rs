@@ -1,5 +1,7 @@
 //! The tests offered to a search, as the engine that was chosen for them sees them.
 
+use rustc_hash::FxHashSet;
+
 use super::params::{Engine, Params};
 use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
@@ -119,7 +121,7 @@ impl Size {
 /// How many rows differ, up to collisions of hashes; all, where there is no memory to tell.
 fn distinct_rows(data: &Dataset, ticker: &mut Ticker) -> std::result::Result<usize, Stop> {
     let n_rows = data.n_rows();
-    let Ok(_held) = ticker.budget().reserve(8 * n_rows as u64) else { return Ok(n_rows) };
+    let Ok(_held) = ticker.budget().reserve(40 * n_rows as u64) else { return Ok(n_rows) };
     let mut hashes = vec![0u64; n_rows];
     let add = |hash: &mut u64, cell: u64| *hash = bits::mix(*hash ^ cell);
     for column in data.columns() {
@@ -140,10 +142,12 @@ fn distinct_rows(data: &Dataset, ticker: &mut Ticker) -> std::result::Result<usi
         }
         ticker.tick(2 * n_rows)?;
     }
-    hashes.sort_unstable();
-    hashes.dedup();
-    ticker.tick(20 * n_rows)?;
-    Ok(hashes.len())
+    let mut distinct = FxHashSet::default();
+    for hash in hashes {
+        distinct.insert(hash);
+        ticker.tick(20)?;
+    }
+    Ok(distinct.len())
 }
 
 /// A table for one of the two engines.

@@ -122,7 +122,7 @@ impl Labelled<'_> {
         let run = Run { data, units, schema: self.schema, objective, params, constraints, budget, board, threads };
         let early = Fallback::early(&run);
         let n_labels = objective.n_labels();
-        let available = budget.available();
+        let scope = budget.scope();
         let offered =
             threads::with_pool(pool, |threads| Offered::new(data, n_labels, &params.params, budget, threads > 1))?;
         // Where the search chose to be offered fewer thresholds than there are, its best tree may be worse than a
@@ -155,7 +155,7 @@ impl Labelled<'_> {
         let tree = to_tree::grow(&run, pattern_of, test_of, &incumbent.shape)?;
         // What was offered leaves its memory to greedy growth.
         let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
-        budget.release(available.saturating_sub(budget.available() + tests.bytes()));
+        scope.end(tests.bytes());
         let is_grown = early.as_ref().is_some_and(|greedy| greedy.is_complete);
         let late = if stop.is_some() && !is_grown { Fallback::late(&run) } else { None };
         let greedy = [early, late].into_iter().flatten().min_by_key(|greedy| greedy.cost);

@@ -106,7 +106,7 @@ impl MaskedTile<'_> {
 /// Operations that compilers do not vectorise well by themselves.
 pub(crate) trait Instructions {
     /// Whether bits of a word may choose the lanes that an instruction writes.
-    const MASKS: bool = false;
+    const HAS_MASKS: bool = false;
 
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];

@@ -185,7 +185,7 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
-    const MASKS: bool = true;
+    const HAS_MASKS: bool = true;
 
     #[inline(always)]
     fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {

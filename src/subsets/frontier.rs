@@ -129,7 +129,7 @@ impl<S: FeatureSet> FeatureRanker<S> {
         if tree.used.is_disjoint(rest) {
             return;
         }
-        let feature = tree.feature().expect("it uses features");
+        let feature = tree.feature().expect("a tree that uses a feature splits at its root");
         if rest.has(feature) {
             let slot = self.slots[feature] as usize;
             nodes.push(FrontierNode { tree, previous: self.last[slot] });
@@ -147,7 +147,8 @@ impl<S: FeatureSet> FeatureRanker<S> {
         }
         // In units of fractions of cases.
         let digits = if tree.node.whole { table.digits } else { 0 };
-        self.cases[tree.feature().expect("it uses features")] += u128::from(tree.node.count) << digits;
+        self.cases[tree.feature().expect("a tree that uses a feature splits at its root")] +=
+            u128::from(tree.node.count) << digits;
         tree.children.iter().for_each(|child| self.count_cases(child, candidates, table));
     }
 }

@@ -45,7 +45,7 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
     /// For each byte its bits, each as a number whose bits are all the same.
-    const MASKS: &'static [[Self; 8]; 256];
+    const BYTE_MASKS: &'static [[Self; 8]; 256];
     /// The bits that are set in the mask too.
     fn masked(self, mask: Self) -> Self;
     /// Half of it.
@@ -58,7 +58,7 @@ macro_rules! lane {
     ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
         impl Accumulator for $int {
             const MAX: Self = <$int>::MAX;
-            const MASKS: &'static [[Self; 8]; 256] = &{
+            const BYTE_MASKS: &'static [[Self; 8]; 256] = &{
                 let mut masks = [[0; 8]; 256];
                 let mut at = 0;
                 while at < 8 * 256 {

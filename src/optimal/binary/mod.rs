@@ -64,7 +64,8 @@ pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth
     // spare.
     let (tests, channels) = (if keeps_pairs { stride } else { BLOCK as u64 }, instances.channels as u64);
     let matrices = stride.saturating_mul(tests).saturating_mul(channels + 1).saturating_mul(lane);
-    let singles = stride * (8 * channels + 16) * lane + 64 * stride;
+    // Among the counts of single tests, the sums of all instances that are weighed, at the node and per thread.
+    let singles = stride * (10 * channels + 16) * lane + 64 * stride;
     let words = n / 32 + instances.groups.len() as u64;
     let rows = n * (4 * layout.lanes as u64 + 16 + lane) + words * (8 * stride + 64);
     let of_node = matrices.saturating_add(singles + rows);

@@ -85,9 +85,9 @@ impl<L: Accumulator> Weighed<'_, L> {
             }
             // Masses of 64 bytes at a time, or of 32 if they are narrow; without masks, a byte of bits.
             match size_of::<L>() {
-                8 | 4 if !P::MASKS => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
-                8 => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
-                _ => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
+                2 => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
+                4 if P::HAS_MASKS => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
+                _ => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
             }
         }
     }
@@ -158,9 +158,9 @@ fn add_or_take<L: Accumulator>(sum: L, mass: L, negative: bool) -> L {
 /// Adds a mass where a bit is set.
 #[inline(always)]
 fn add_where<P: Instructions, L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
-    if BITS == 8 && !P::MASKS {
+    if BITS == 8 && !P::HAS_MASKS {
         // To look masks up is faster than to make them.
-        let masks = &L::MASKS[(bits & 0xff) as usize];
+        let masks = &L::BYTE_MASKS[(bits & 0xff) as usize];
         for at in 0..BITS {
             sums[at] = sums[at].plus(mass.masked(masks[at]));
         }

@@ -82,7 +82,7 @@ impl<I: Index> IntervalSearch<'_, I> {
         cuts: Range<usize>,
         mut tell: impl FnMut(usize, &[i64], &[i64]),
     ) {
-        let check: &BoundCheck<u64> = self.check.expect("bounds are checked");
+        let check: &BoundCheck<u64> = self.check.expect("the callers return where there is no check");
         let shares = Self::shares(ask.depth, ask.nodes);
         let opened = self.nodes.opened(level, column);
         let order = self.nodes.ordered(level, column);

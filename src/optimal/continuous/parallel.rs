@@ -150,7 +150,11 @@ impl RootSearch<'_> {
                 None => Ok(()),
             };
             state = lock(shared);
-            let place = state.active.iter().position(|&other| other == lower).expect("it was put there");
+            let place = state
+                .active
+                .iter()
+                .position(|&other| other == lower)
+                .expect("this worker put its bound there before the step");
             state.active.swap_remove(place);
             state.best = state.best.min(cost);
             match offered.and(tried) {

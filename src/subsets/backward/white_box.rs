@@ -156,7 +156,8 @@ impl<S: FeatureSet> WhiteBox<'_, '_, '_, S> {
             if (EliminationStep { error: kept_error, feature }) >= bar {
                 continue;
             }
-            let mut this = self.without[feature].take().expect("it is a candidate");
+            let mut this =
+                self.without[feature].take().expect("`candidates` lists only features whose trees are in `without`");
             if !this.is_built() {
                 // A feature after that of the bar has to leave less.
                 let most = bar.error - u64::from(feature > bar.feature);
@@ -236,7 +237,8 @@ impl<S: FeatureSet> WhiteBox<'_, '_, '_, S> {
     fn remove(&mut self, step: EliminationStep) -> Result<(), Stop> {
         let Remaining { features, tree, shown } = &mut self.remaining;
         if tree.used.has(step.feature) {
-            let without = self.without[step.feature].take().expect("it was built").tree;
+            let without =
+                self.without[step.feature].take().expect("`best_removal` built the tree without this feature").tree;
             *shown = charge_shown(self.context, &without, self.budget)?;
             self.graph.release(std::mem::replace(tree, without));
         }

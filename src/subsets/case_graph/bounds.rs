@@ -74,7 +74,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
             return Ok(tree.error);
         }
         self.ticker.tick(PER_NODE)?;
-        let split = tree.split.as_ref().expect("it uses features");
+        let split = tree.split.as_ref().expect("a tree that uses a feature splits at its root");
         if open.has(split.column as usize) {
             return at_open_node(&tree.node, bound, &mut self.ticker);
         }
@@ -125,7 +125,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         tree: &Subtree<S>,
         is_decided: impl Fn(&Subtree<S>) -> bool,
     ) -> Result<u64, Stop> {
-        let split = tree.split.as_ref().expect("it has a split");
+        let split = tree.split.as_ref().expect("the caller found a split at the root");
         let ErrorEstimator::Holdout(holdout) = &self.context.estimator else { return Ok(0) };
         let mut error = 0;
         for &case in &split.spread {

@@ -208,7 +208,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
                     let ticker = &mut Ticker::new(&unlimited);
                     let (table, column) = (&self.context.table, split.column as usize);
                     let parts = splitter.partition(&tree.node.cases, table, column, &split.cut, ticker, |_| false);
-                    let parts = parts.expect("without a limit").into_iter();
+                    let parts = parts.expect("the budget has no limit").into_iter();
                     grown.extend(parts.map(|part| GrownNode {
                         masses: part.masses.into_vec().into(),
                         whole: part.whole,

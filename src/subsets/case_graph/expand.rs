@@ -37,7 +37,7 @@ impl<S: FeatureSet> CaseGraph<'_, S> {
         let ranked = self.ranks.evaluate(&mut ranking, &cases, features.as_ref(), &mut self.ticker);
         node.bytes.resize(bytes, ranking.bytes());
         ranked?;
-        Ok(ranking.best(features.as_ref()).expect("it is known now"))
+        Ok(ranking.best(features.as_ref()).expect("all of these features were ranked just now"))
     }
 
     /// An upper bound on the bytes of the splits of these columns in a ranking.
