@@ -363,3 +363,19 @@ fn spread<L: Accumulator>(d: L, most: L, least: L) -> L {
     let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
     d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::mix;
+
+    #[test]
+    fn ratios_times_masses_are_masses() {
+        let masses = (1..200).chain((0..200).map(|seed| 1 + mix(seed) as u32 % (1 << 31)));
+        for (a, b) in masses.clone().flat_map(|a| masses.clone().map(move |b| (a, b))) {
+            if a.trailing_zeros() >= b.trailing_zeros() {
+                assert_eq!(ratio(a, b).wrapping_mul(b), a, "{a} / {b}");
+            }
+        }
+    }
+}
