@@ -13,6 +13,8 @@
 
 use rustc_hash::FxHashMap;
 
+use crate::bits::mix;
+
 /// How real numbers become integers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Scale {
@@ -54,7 +56,7 @@ impl Scale {
         let fits = |&decimal: &f64| {
             decimal * resolution < 1.0 && decimal * greatest < SHORT && decimal * total < MOST_DECIMAL.min(most)
         };
-        let is_whole = |x: f64, decimal: f64| (x * decimal).round() / decimal == x;
+        let is_whole = |x: f64, decimal: f64| nearest(x * decimal) as f64 / decimal == x;
         let decimal = DECIMALS.into_iter().filter(fits).find(|&decimal| values().all(|x| is_whole(x, decimal)));
         if let Some(times) = decimal {
             return Some(Scale { times, ..Self::ONE });
@@ -91,21 +93,22 @@ impl Scale {
                 }
             }
         }
-        // What was near stays near, but for the sake of certainty; and different numbers stay different.
-        let mut of: FxHashMap<u64, u64> = FxHashMap::default();
+        // What was near stays near, but for the sake of certainty.
         let mut common = 0;
         last = 0.0;
         for x in values() {
-            if x == last {
-                continue;
+            if x != last {
+                last = x;
+                let multiple = multiple(x, parts);
+                if !is_near(multiple) {
+                    return None;
+                }
+                common = common_divisor(common, multiple.round() as u64);
             }
-            last = x;
-            let multiple = multiple(x, parts);
-            let whole = multiple.round() as u64;
-            if !is_near(multiple) || *of.entry(whole).or_insert(x.to_bits()) != x.to_bits() {
-                return None;
-            }
-            common = common_divisor(common, whole);
+        }
+        let whole = |x: f64| multiple(x, parts).round() as u64;
+        if !stay_different(&values, &whole, 0, 0) {
+            return None;
         }
         // The least number itself is among the multiples.
         let parts = parts / common.max(1);
@@ -120,13 +123,22 @@ impl Scale {
     /// The number in units.
     #[inline]
     pub fn whole(&self, x: f64) -> u64 {
-        let units = (x / self.divisor * self.times).round() as u64;
+        let units = match x / self.divisor * self.times {
+            units if units < MOST_NEAREST => nearest(units) as u64,
+            units => units.round() as u64,
+        };
         if self.common == 1 { units } else { units / self.common }
     }
 
     /// Any number in units, also a negative one. Beyond 2^53 units it is rounded to the digits of a float.
+    #[inline]
     pub fn signed(&self, x: f64) -> i128 {
-        (x / self.divisor * self.times).round() as i128 / i128::from(self.common)
+        let units = x / self.divisor * self.times;
+        match units.abs() < MOST_NEAREST {
+            true if self.common == 1 => nearest(units).into(),
+            true => i128::from(nearest(units)) / i128::from(self.common),
+            false => units.round() as i128 / i128::from(self.common),
+        }
     }
 
     /// By how much of itself a number differs from its integer.
@@ -156,6 +168,50 @@ impl Scale {
         let digits = (self.divisor / power_of_two(exponent)) as u64;
         (self.times as u64, digits.saturating_mul(self.common), -exponent)
     }
+}
+
+/// Numbers of a smaller magnitude have a nearest 64-bit integer.
+const MOST_NEAREST: f64 = (1u64 << 62) as f64;
+
+/// The nearest integer, halves away from zero: [`f64::round`], which is a call where the target has no instruction for
+/// it.
+#[inline]
+fn nearest(x: f64) -> i64 {
+    (x + 0.5f64.next_down().copysign(x)) as i64
+}
+
+/// So many different numbers are compared at a time.
+const MOST_COMPARED: usize = 1 << 16;
+
+/// Whether different numbers become different integers: of those numbers whose integers have a hash that begins with
+/// these bits. All are looked at, or one half after the other, so that memory does not grow with the numbers.
+fn stay_different<V: Iterator<Item = f64>>(
+    values: &impl Fn() -> V,
+    whole_of: &impl Fn(f64) -> u64,
+    n_bits: u32,
+    bits: u64,
+) -> bool {
+    let mut of: FxHashMap<u64, u64> = FxHashMap::default();
+    let mut last = 0.0;
+    for x in values() {
+        // Neighbours are often the same.
+        if x == last {
+            continue;
+        }
+        last = x;
+        let whole = whole_of(x);
+        if mix(whole).checked_shr(64 - n_bits).unwrap_or(0) != bits {
+            continue;
+        }
+        if *of.entry(whole).or_insert(x.to_bits()) != x.to_bits() {
+            return false;
+        }
+        if of.len() > MOST_COMPARED {
+            drop(of);
+            return (0..2).all(|half| stay_different(values, whole_of, n_bits + 1, 2 * bits + half));
+        }
+    }
+    true
 }
 
 fn is_near(x: f64) -> bool {
@@ -260,6 +316,20 @@ mod tests {
     }
 
     #[test]
+    fn many_numbers_stay_different() {
+        let n = 3 * MOST_COMPARED as u64;
+        let sevenths: Vec<f64> = (1..=n).map(|k| k as f64 / 7.0).collect();
+        assert_eq!(wholes(&sevenths), Some((1..=n).collect()));
+        // The float after one of them is no seventh, wherever it stands, and 2^-50 of itself from it at most.
+        for place in [0, n / 2, n - 1] {
+            let mut values = sevenths.clone();
+            values.push(sevenths[place as usize].next_up());
+            let total = values.iter().sum();
+            assert_eq!(Scale::part_of_least(|| values.iter().copied(), total, MOST), None, "{place}");
+        }
+    }
+
+    #[test]
     fn what_is_too_far_apart_has_no_unit() {
         assert_eq!(wholes(&[1e300, 1e-300]), None);
         // Two numbers have a unit where they are not too far apart; of more that is rare.
@@ -269,6 +339,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn the_nearest_integer_is_that_of_round(x in -MOST_NEAREST..MOST_NEAREST, shift in 0i32..70) {
+            let x = x / power_of_two(shift);
+            for x in [x, x.round() + 0.5, (x.round() + 0.5).next_down(), (x.round() + 0.5).next_up()] {
+                prop_assert_eq!(nearest(x) as f64, x.round(), "{}", x);
+            }
+        }
+
         /// Whole numbers that are scaled in floats are the same whole numbers, but for what divides all.
         #[test]
         fn proportions_survive(values in prop::collection::vec(1u64..2000, 1..20), by in 0usize..7, tenths in any::<bool>()) {

@@ -281,6 +281,11 @@ impl Dataset {
         Ok(Dataset { costs: Some(costs), ..self })
     }
 
+    /// The same table without costs of labels, for searches that do not ask for them.
+    pub(crate) fn without_costs(&self) -> Self {
+        Dataset { costs: None, ..self.clone() }
+    }
+
     /// The same table with other weights, finite and not negative, one for each row.
     pub(crate) fn reweighted(&self, weights: Vec<f64>) -> Self {
         debug_assert_eq!(weights.len(), self.n_rows);

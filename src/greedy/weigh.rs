@@ -18,9 +18,9 @@ const MOST_SHARED: f64 = (1u64 << 50) as f64;
 pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u64>, Units)> {
     let present = learnable(data, params)?;
     let rows: Vec<usize> = bits::ones(&present).collect();
-    let cases = if rows.len() == data.n_rows() { data.clone() } else { data.take(&rows) };
+    let cases = taken(data.without_costs(), &rows);
     let (totals, error) = precision(shares_out(data, params, &rows));
-    let units = Weighing::new(&cases, &params.class_weight, &rows).units_within(totals, error)?;
+    let units = Weighing::new(&cases, &params.class_weight, Some(&rows)).units_within(totals, error)?;
     Ok((cases, present, units))
 }
 
@@ -28,14 +28,19 @@ pub(crate) fn weighed(data: &Dataset, params: &Params) -> Result<(Dataset, Vec<u
 /// copied.
 pub(crate) fn class_masses(data: &Dataset, params: &Params) -> Result<(Vec<u64>, Units, usize)> {
     let rows: Vec<usize> = bits::ones(&learnable(data, params)?).collect();
-    let cases = data.select(&[])?.take(&rows);
+    let cases = taken(data.select(&[])?.without_costs(), &rows);
     let (totals, error) = precision(shares_out(data, params, &rows));
-    let units = Weighing::new(&cases, &params.class_weight, &rows).units_within(totals, error)?;
+    let units = Weighing::new(&cases, &params.class_weight, Some(&rows)).units_within(totals, error)?;
     let mut masses = vec![0; data.schema().labels().map_or(0, |labels| labels.len())];
     if let Target::Classes(classes) = cases.target() {
         classes.iter().enumerate().for_each(|(row, &class)| masses[class as usize] += units.mass(&cases, row));
     }
     Ok((masses, units, rows.len()))
+}
+
+/// These rows, in ascending order: the table as it is if they are all of its rows.
+fn taken(data: Dataset, rows: &[usize]) -> Dataset {
+    if rows.len() == data.n_rows() { data } else { data.take(rows) }
 }
 
 /// The totals below which masses may be, and by what part of itself one may be rounded.

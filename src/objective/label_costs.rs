@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::case_costs::{CaseTable, columns_of, too_much_in_common};
 use super::matrix::{Matrix, check_matrix};
 use super::units::MOST_UNITS;
 use super::weighing::{ClassWeight, class_weighed};
 use super::{CostScale, FINE, Objective, Rewards, Units, sum};
+use crate::budget::Budget;
 use crate::data::{Dataset, Labels, Schema, Target, TargetSchema, Task};
 use crate::error::{Error, Result};
 use crate::names::quoted;
@@ -67,7 +70,7 @@ pub(crate) const ABSTAIN: &str = "abstain";
 
 impl<'a> LabelCosts<'a> {
     /// `abstain` is the cost, per unit of mass, of a label of its own that says "don't know"; `None`: there is no such
-    /// label.
+    /// label. Where the time of the budget is over before a unit of costs of each case is found, they are rounded.
     ///
     /// # Errors
     /// If there is no row, weights or costs cannot be brought to a common unit ([`Error::BadWeight`],
@@ -79,6 +82,7 @@ impl<'a> LabelCosts<'a> {
         class_weight: &ClassWeight,
         abstain: Option<f64>,
         node_penalty: f64,
+        budget: &Budget,
     ) -> Result<Self> {
         let data = without_weightless_classes(data, class_weight)?;
         if *loss == Loss::BalancedErrors && *class_weight != ClassWeight::Equal {
@@ -120,7 +124,7 @@ impl<'a> LabelCosts<'a> {
                 }
                 Self::with_matrix(data, class_weight, Matrix::new(&costs)?, extra, false, node_penalty)
             }
-            (Loss::PerCase, abstain) => Self::per_case(data, class_weight, abstain, node_penalty),
+            (Loss::PerCase, abstain) => Self::per_case(data, class_weight, abstain, node_penalty, budget),
         }
     }
 
@@ -182,6 +186,7 @@ impl<'a> LabelCosts<'a> {
         class_weight: &ClassWeight,
         abstain: Option<f64>,
         node_penalty: f64,
+        budget: &Budget,
     ) -> Result<Self> {
         let Some(costs) = data.costs() else {
             return Err(Error::InvalidParameter {
@@ -215,26 +220,29 @@ impl<'a> LabelCosts<'a> {
             true => class_weighed(&data, class_weight, MOST_UNITS)?,
             false => Units::within(&data, MOST_UNITS)?,
         };
-        let table = |weights: Option<Vec<f64>>, scale: Scale| {
+        let table = |weights: Option<Units>, scale: Scale| {
             let (columns, abstain) = (columns.clone(), abstain.unwrap_or(0.0));
             CaseTable { columns, weights, scale, abstain }
         };
         let unweighted = table(None, Scale::ONE);
         let weighs = data.weights().is_some() || *class_weight != ClassWeight::Equal;
         let mass = |row: usize| if weighs { units.mass(&data, row) } else { data.count(row) };
-        let (weights, scale, unit) = match unweighted.exact_scale(&data, &mass)? {
+        let (weights, scale, unit) = match unweighted.exact_scale(&data, &mass, budget) {
             Some(scale) => (None, scale, product(if weighs { units.unit() } else { (1.0, 1.0) }, scale.unit())),
             None => {
-                let weights: Vec<f64> = (0..data.n_rows()).map(|row| units.weight(&data, row)).collect();
-                let weighted = table(Some(weights), Scale::ONE);
-                let exact = weighted.exact_scale(&data, &|row| data.count(row))?;
-                let scale = exact.unwrap_or_else(|| weighted.rounding_scale(&data));
+                let weighted = table(Some(units.clone()), Scale::ONE);
+                let scale = match weighted.exact_scale(&data, &|row| data.count(row), budget) {
+                    Some(scale) => scale,
+                    None => weighted.rounding_scale(&data)?,
+                };
                 (weighted.weights, scale, scale.unit())
             }
         };
+        // What is lost where there was no time to look for an exact scale would not be lost otherwise.
+        let refuses = budget.check().is_ok();
         let times: &dyn Fn(usize) -> u64 = if weights.is_some() { &|row| data.count(row) } else { &mass };
         let table = table(weights, scale);
-        let (total, offset) = table.totals(&data, times)?;
+        let (total, offset) = table.totals(&data, times, refuses)?;
         let scale = CostScale { offset, ..CostScale::new(unit, 0) };
         let weighs_classes = *class_weight != ClassWeight::Equal;
         let table = Table::PerCase(table);
@@ -310,7 +318,7 @@ impl<'a> LabelCosts<'a> {
                 Some(_) => data.count(row) as f64,
             };
             let of_leaf = &mut costs[leaf as usize * n_labels..][..n_labels];
-            of_leaf.iter_mut().enumerate().for_each(|(label, sum)| *sum += times * table.cost(data, row, label));
+            of_leaf.iter_mut().zip(table.costs_of(data, row)).for_each(|(sum, cost)| *sum += times * cost);
         }
         // Children stand after their parents.
         for (index, node) in tree.nodes().iter().enumerate().rev() {
@@ -400,7 +408,8 @@ fn without_weightless_classes<'a>(data: &'a Dataset, class_weight: &ClassWeight)
 fn with_labels(schema: &Arc<Schema>, extra: Vec<String>) -> Result<Arc<Schema>> {
     let (Some(target), false) = (&schema.target, extra.is_empty()) else { return Ok(schema.clone()) };
     let Task::Classes(labels) = &target.task else { return Ok(schema.clone()) };
-    if let Some(label) = extra.iter().find(|label| (0..labels.len()).any(|code| labels.text(code) == **label)) {
+    let classes: FxHashSet<String> = (0..labels.len()).map(|code| labels.text(code)).collect();
+    if let Some(label) = extra.iter().find(|&label| classes.contains(label)) {
         let problem = format!("the label {} is that of a class already", quoted(label));
         return Err(Error::BadCosts { problem });
     }
@@ -412,6 +421,7 @@ fn with_labels(schema: &Arc<Schema>, extra: Vec<String>) -> Result<Arc<Schema>> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::budget::Limits;
     use crate::data::CaseCosts;
 
     /// A table without columns, of these classes out of three.
@@ -442,7 +452,7 @@ mod tests {
     }
 
     fn new<'a>(data: &'a Dataset, loss: &Loss, abstain: Option<f64>, node_penalty: f64) -> Result<LabelCosts<'a>> {
-        LabelCosts::new(data, loss, &ClassWeight::Equal, abstain, node_penalty)
+        LabelCosts::new(data, loss, &ClassWeight::Equal, abstain, node_penalty, &Budget::unlimited())
     }
 
     #[test]
@@ -479,6 +489,27 @@ mod tests {
     }
 
     #[test]
+    fn costs_are_rounded_where_the_time_is_over() {
+        let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
+        let labels: Vec<String> = ["0", "1", "2"].map(String::from).into();
+        for (values, weights) in [
+            (vec![1.0 / 3.0, 2.0, -5.0 / 3.0, 4e3, 1.0 / 7.0, 0.0], None),
+            // Exact costs are refused, since one row's are lost beside the other's; a leaf is due all the same.
+            (vec![1e-300, 1.1e-300, 1.7e-300, 1e300, 3.0, 0.0], Some(vec![1.0, std::f64::consts::PI])),
+        ] {
+            let costs = CaseCosts::new(labels.clone(), values.clone(), 2).expect("finite");
+            let data = table(&[0, 1], weights.clone()).with_costs(costs).expect("two rows");
+            let costs = LabelCosts::new(&data, &Loss::PerCase, &ClassWeight::Equal, None, 0.0, &spent).expect("costs");
+            let weight = |row: usize| weights.as_ref().map_or(1.0, |weights| weights[row]);
+            let magnitude: f64 = values.iter().map(|cost| weight(1) * cost.abs()).sum();
+            for (label, leaf) in leaves(&costs, 2).into_iter().enumerate() {
+                let cost = weight(0) * values[label] + weight(1) * values[3 + label];
+                assert!((leaf - cost).abs() <= 1e-12 * magnitude, "{label}: {leaf} and {cost}");
+            }
+        }
+    }
+
+    #[test]
     fn what_does_not_fit_is_refused() {
         let data = table(&[0, 1], None);
         let problem = |loss: &Loss| new(&data, loss, None, 0.0).expect_err("it does not fit").to_string();
@@ -507,7 +538,7 @@ mod tests {
         assert!(problem(&["0", "1", "2"], &[1e-300, 1.1e-300, 1.7e-300, lost[3], lost[4], lost[5]]).contains("row 0"));
         assert_eq!(with(&["0", "1", "2"], &[0.5; 6]), Ok(vec![1.0; 3]));
         let weights = ClassWeight::Each(vec![1.0; 3]);
-        assert!(LabelCosts::new(&data, &Loss::BalancedErrors, &weights, None, 0.0).is_err());
+        assert!(LabelCosts::new(&data, &Loss::BalancedErrors, &weights, None, 0.0, &Budget::unlimited()).is_err());
         let penalty = new(&data, &Loss::BalancedErrors, None, 1e-300).expect_err("too small");
         assert!(matches!(penalty, Error::InvalidParameter { name: "node_penalty", .. }), "{penalty}");
     }

@@ -12,7 +12,6 @@
 use rustc_hash::FxHashMap;
 
 use super::units::{ClassScale, FINE, MOST_UNITS, Units, too_small};
-use crate::bits;
 use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::scale::{Scale, common_divisor};
@@ -45,32 +44,30 @@ pub(crate) fn check_class_weight(class_weight: &ClassWeight) -> Result<()> {
     }
 }
 
-/// Masses of cases with those of their classes, below `most` units in all, a power of two; no column is copied. Panics
-/// without a class target unless classes weigh the same.
+/// Masses of cases with those of their classes, below `most` units in all, a power of two. Panics without a class
+/// target.
 ///
 /// # Errors
 /// As growth has: where masses cannot be brought to a common unit.
 pub(crate) fn class_weighed(data: &Dataset, class_weight: &ClassWeight, most: f64) -> Result<Units> {
-    let rows: Vec<usize> = bits::ones(&data.cases()?).collect();
-    let cases = data.select(&[])?.take(&rows);
-    Weighing::new(&cases, class_weight, &rows).units_within(&[most], FINE)
+    Weighing::new(data, class_weight, None).units_within(&[most], FINE)
 }
 
-/// A table without absent rows whose masses are to be found.
+/// A table whose masses are to be found.
 pub(crate) struct Weighing<'a> {
     cases: &'a Dataset,
     classes: &'a [u32],
     n_classes: usize,
     class_weight: &'a ClassWeight,
-    /// The numbers of its rows in the data, for errors.
-    rows: &'a [usize],
+    /// The numbers of its rows in the data, for errors, if they are others.
+    rows: Option<&'a [usize]>,
 }
 
 /// Class factors as integers, and the value of one unit of them as a fraction (numerator, denominator).
 type Factors = (Vec<u64>, (f64, f64));
 
 impl<'a> Weighing<'a> {
-    pub(crate) fn new(cases: &'a Dataset, class_weight: &'a ClassWeight, rows: &'a [usize]) -> Self {
+    pub(crate) fn new(cases: &'a Dataset, class_weight: &'a ClassWeight, rows: Option<&'a [usize]>) -> Self {
         let Target::Classes(classes) = cases.target() else { panic!("the search checked that the target has classes") };
         let n_classes = cases.schema().labels().map_or(0, |labels| labels.len());
         Weighing { cases, classes, n_classes, class_weight, rows }
@@ -96,7 +93,7 @@ impl<'a> Weighing<'a> {
         }
         let weights = |most: f64| match self.cases.weights() {
             None => Some(Scale::ONE),
-            Some(weights) => Scale::exact(|| weights.iter().copied(), total, most, 1023),
+            Some(weights) => Scale::exact(|| self.present().map(|row| weights[row]), total, most, 1023),
         };
         for &most in rooms {
             if let Some(scale) = weights(most)
@@ -111,7 +108,7 @@ impl<'a> Weighing<'a> {
             for &most in rooms {
                 // Coarser weights leave digits for a common multiple; else classes are made equal by small changes.
                 for scale in [10, 20, 30].map(|digits| grid(most / 2f64.powi(digits))) {
-                    if self.cases.weights().is_some_and(|w| w.iter().all(|&x| scale.error(x) <= most_error))
+                    if self.cases.weights().is_some_and(|w| self.present().all(|row| scale.error(w[row]) <= most_error))
                         && let Some((factors, unit)) = self.exact_factors(&scale)
                         && let Some(units) = self.finished(scale, &factors, unit, most)
                     {
@@ -144,6 +141,16 @@ impl<'a> Weighing<'a> {
         *self.class_weight == ClassWeight::Equal
     }
 
+    /// The rows that are there.
+    fn present(&self) -> impl Iterator<Item = usize> + Clone {
+        (0..self.cases.n_rows()).filter(|&row| self.cases.count(row) > 0)
+    }
+
+    /// The number of a row in the data.
+    fn row_of(&self, row: usize) -> usize {
+        self.rows.map_or(row, |rows| rows[row])
+    }
+
     fn weight(&self, row: usize) -> f64 {
         self.cases.weights().map_or(1.0, |weights| weights[row])
     }
@@ -155,18 +162,18 @@ impl<'a> Weighing<'a> {
             (true, _) => "weight",
             _ => "weight (and that of its class)",
         };
-        too_small(what, self.rows[row], self.weight(row))
+        too_small(what, self.row_of(row), self.weight(row))
     }
 
     fn total_of(&self, weight: impl Fn(usize) -> f64) -> Result<f64> {
-        let total: f64 = (0..self.cases.n_rows()).map(|row| self.cases.count(row) as f64 * weight(row)).sum();
+        let total: f64 = self.present().map(|row| self.cases.count(row) as f64 * weight(row)).sum();
         if (2.0 * total).is_finite() {
             return Ok(total);
         }
-        let row = (0..self.cases.n_rows()).max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
+        let row = self.present().max_by(|&a, &b| weight(a).total_cmp(&weight(b))).unwrap_or(0);
         Err(Error::BadWeight {
             what: "weight",
-            row: self.rows[row],
+            row: self.row_of(row),
             got: format!("{:?}", self.weight(row)),
             expected: "such that all weights, times their counts and the weights of their classes, sum to less than 8e307",
         })
@@ -175,7 +182,7 @@ impl<'a> Weighing<'a> {
     /// The class masses without class factors.
     fn masses(&self, scale: &Scale) -> Vec<u128> {
         let mut masses = vec![0; self.n_classes];
-        for row in 0..self.cases.n_rows() {
+        for row in self.present() {
             masses[self.classes[row] as usize] +=
                 u128::from(self.cases.count(row)) * u128::from(scale.whole(self.weight(row)));
         }
@@ -220,7 +227,7 @@ impl<'a> Weighing<'a> {
                 // Relative to their sum, so that they are in range.
                 let total = self.total_of(|row| self.weight(row))?;
                 let mut masses = vec![0.0; self.n_classes];
-                for row in 0..self.cases.n_rows() {
+                for row in self.present() {
                     masses[self.classes[row] as usize] += self.cases.count(row) as f64 * (self.weight(row) / total);
                 }
                 let n_present = masses.iter().filter(|&&mass| mass > 0.0).count() as f64;
@@ -255,7 +262,7 @@ impl<'a> Weighing<'a> {
             let of_class = &scales[if scales.len() == 1 { 0 } else { self.classes[row] as usize }];
             !of_class.scale.is_close(self.weight(row), most_error)
         };
-        if let Some(row) = (0..self.cases.n_rows()).find(is_wrong) {
+        if let Some(row) = self.present().find(is_wrong) {
             return Ok(Err(row));
         }
         Ok(self.divided(scales, (unit, one), most).ok_or(0))
@@ -266,7 +273,7 @@ impl<'a> Weighing<'a> {
     fn equal_classes(&self, total: f64, most: f64, most_error: f64) -> Option<Units> {
         // Per class: its mass, and the number of cases of each weight.
         let mut classes: Vec<(f64, FxHashMap<u64, u64>)> = vec![Default::default(); self.n_classes];
-        for row in 0..self.cases.n_rows() {
+        for row in self.present() {
             let (mass, counts) = &mut classes[self.classes[row] as usize];
             *mass += self.cases.count(row) as f64 * (self.weight(row) / total);
             *counts.entry(self.weight(row).to_bits()).or_default() += self.cases.count(row);
@@ -327,7 +334,7 @@ impl<'a> Weighing<'a> {
     fn divided(&self, mut scales: Box<[ClassScale]>, unit: (f64, f64), most: f64) -> Option<Units> {
         let mut common = vec![0; self.n_classes.max(1)];
         let mut total = 0u128;
-        for row in 0..self.cases.n_rows() {
+        for row in self.present() {
             let class = self.classes[row] as usize;
             let of_class = &scales[if scales.len() == 1 { 0 } else { class }];
             let weight = of_class.scale.whole(self.weight(row));

@@ -62,6 +62,8 @@ impl Fallback {
             threads: Some(run.threads),
             ..greedy::Params::default()
         };
+        // Rewards of all labels and rows take their time.
+        budget.check().ok()?;
         let relabelled = relabelled(run);
         let data = match &relabelled {
             // Its masses are other ones.
@@ -161,7 +163,7 @@ fn relabelled(run: &Run) -> Option<Dataset> {
         (label, (most - second) as f64 / data.count(row) as f64)
     };
     let (codes, weights): (Vec<u32>, Vec<f64>) = (0..data.n_rows()).map(best).unzip();
-    Some(data.retargeted(target, codes).reweighted(weights))
+    Some(data.without_costs().retargeted(target, codes).reweighted(weights))
 }
 
 /// About how long growth takes: sorting counts most.

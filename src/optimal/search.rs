@@ -9,7 +9,7 @@ use super::label_masses::class_masses;
 use super::offered::{Offered, OfferedTests};
 use super::params::{Checked, Params};
 use super::problem::Problem;
-use super::progress::{Board, Incumbent};
+use super::progress::Board;
 use super::run::Run;
 use super::shape::Shape;
 use super::{continuous, to_tree};
@@ -68,7 +68,7 @@ pub fn search(data: &Dataset, params: &Checked, budget: &Budget, board: &Board) 
         Target::None => return Err(needs("absent (name it when you make the dataset)")),
     }
     data.cases()?;
-    let costs = LabelCosts::new(data, loss, class_weight, abstain, node_penalty)?;
+    let costs = LabelCosts::new(data, loss, class_weight, abstain, node_penalty, budget)?;
     let of_labels = Labelled { data: costs.data(), units: costs.units(), schema: costs.schema(), objective: &costs };
     let outcome = of_labels.search(params, budget, board)?;
     Ok(Outcome { tree: costs.priced(outcome.tree, loss, abstain)?, ..outcome })
@@ -142,17 +142,18 @@ impl Labelled<'_> {
                 (Some(offered), found)
             }
         };
+        // Where not even the problem could be set up a leaf is what there is.
         let (incumbent, stop) = match found {
-            Ok((incumbent, stop)) => (incumbent, stop),
-            // Not even the problem could be set up: a leaf is what there is.
-            Err(stop) => {
-                let cost = to_tree::leaf_cost(&run);
-                (Incumbent { shape: Shape::Leaf, cost, bound: 0 }, Some(stop))
-            }
+            Ok((incumbent, stop)) => (Some(incumbent), stop),
+            Err(stop) => (None, Some(stop)),
         };
+        let shape = incumbent.as_ref().map_or(&Shape::Leaf, |incumbent| &incumbent.shape);
         let pattern_of = offered.as_ref().map_or(&[][..], Offered::pattern_of);
         let test_of = |test: u32| offered.as_ref().expect("a tree has tests that were offered").test(test);
-        let tree = to_tree::grow(&run, pattern_of, test_of, &incumbent.shape)?;
+        let (tree, of_leaves) = to_tree::grow(&run, pattern_of, test_of, shape)?;
+        let cost = of_leaves + shape.n_nodes() * scale.node_penalty;
+        debug_assert!(incumbent.as_ref().is_none_or(|incumbent| incumbent.cost == cost), "{incumbent:?}: {cost}");
+        let bound = incumbent.map_or(0, |incumbent| incumbent.bound);
         // What was offered leaves its memory to greedy growth.
         let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
         scope.end(tests.bytes());
@@ -160,12 +161,12 @@ impl Labelled<'_> {
         let late = if stop.is_some() && !is_grown { Fallback::late(&run) } else { None };
         let greedy = [early, late].into_iter().flatten().min_by_key(|greedy| greedy.cost);
         // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
-        let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < incumbent.cost) {
+        let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < cost) {
             Some(Fallback { shape, tests, cost, .. }) => {
                 let test_of = |test: u32| tests[test as usize].clone();
-                (to_tree::grow(&run, &Fallback::pattern_of(data), test_of, &shape)?, cost, false)
+                (to_tree::grow(&run, &Fallback::pattern_of(data), test_of, &shape)?.0, cost, false)
             }
-            None => (tree, incumbent.cost, stop.is_none()),
+            None => (tree, cost, stop.is_none()),
         };
         let (tree, cost) = match is_simple {
             true => (tree, cost),
@@ -175,7 +176,7 @@ impl Labelled<'_> {
                 (simplified, cost - saved * scale.node_penalty)
             }
         };
-        let bound = incumbent.bound.min(cost);
+        let bound = bound.min(cost);
         let (objective, lower_bound) = (scale.value(cost), scale.value(bound));
         board.publish(budget.seconds(), objective, lower_bound);
         stats.insert("nodes", budget.nodes());
@@ -198,8 +199,8 @@ impl Labelled<'_> {
 /// limit that ended it early, if one did.
 #[doc(hidden)]
 pub fn measure_parts(data: &Dataset, params: &Checked, measure: Measure) -> Result<Option<Stop>> {
-    let costs = LabelCosts::new(data, &Loss::Errors, &ClassWeight::Equal, None, params.params.node_penalty)?;
-    let budget = params.budget();
+    let (budget, node_penalty) = (params.budget(), params.params.node_penalty);
+    let costs = LabelCosts::new(data, &Loss::Errors, &ClassWeight::Equal, None, node_penalty, &budget)?;
     let table = BinaryTable::new(data, &params.params.binarizer, &budget, false)?;
     let measure_table = |mut table: BinaryTable| {
         let ticker = &mut Ticker::new(&budget);

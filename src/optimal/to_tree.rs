@@ -7,13 +7,9 @@ use crate::error::Result;
 use crate::objective::{self, Rewards};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
-/// The cost of a single leaf.
-pub(super) fn leaf_cost(run: &Run) -> u64 {
-    objective::leaf(&LeafSums::of(run, 1, |_| 0).rewards).0
-}
-
-/// Sends all cases down the shape, which is a leaf where patterns are not known. O(patterns x depth + cases).
-pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test, shape: &Shape) -> Result<Tree> {
+/// Sends all cases down the shape, which is a leaf where patterns are not known: the tree, and what its leaves cost.
+/// O(patterns x depth + cases).
+pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test, shape: &Shape) -> Result<(Tree, u64)> {
     let (data, units, params) = (run.data, run.units, &run.params.params);
     // Cases of one pattern go one way, be it with a value or without. The first of them, in whose order patterns are
     // numbered, goes for all.
@@ -67,10 +63,12 @@ pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test,
     let leaf_of = |row: usize| pattern_of.get(row).map_or(0, |&pattern| leaf_of[pattern as usize]);
     let LeafSums { rewards, mut rows, masses, mut totals } = LeafSums::of(run, nodes.len(), leaf_of);
     let n_classes = run.schema.labels().map_or(0, Labels::len);
+    let mut cost = 0;
     for (index, node) in nodes.iter_mut().enumerate().rev() {
         match node {
             Node::Leaf(leaf) => {
-                let label = objective::leaf(&rewards[index * n_labels..(index + 1) * n_labels]).1;
+                let (of_leaf, label) = objective::leaf(&rewards[index * n_labels..(index + 1) * n_labels]);
+                cost += of_leaf;
                 let mut shown = vec![0.0; n_classes];
                 match &masses {
                     Some(masses) => {
@@ -96,7 +94,7 @@ pub(super) fn grow(run: &Run, pattern_of: &[u32], test_of: impl Fn(u32) -> Test,
         }
     }
     let policies = Policies { missing: MissingPolicy::Default, unseen: params.unseen };
-    Tree::new(run.schema.clone(), policies, nodes)?.with_rows(rows)
+    Ok((Tree::new(run.schema.clone(), policies, nodes)?.with_rows(rows)?, cost))
 }
 
 /// What the cases of groups add up to.

@@ -102,6 +102,8 @@ class Search:
         self.kind: str = case["search"]
         self.parameters: Case = dict(case["parameters"])
         self.case = case
+        if "objective" in case:
+            self.parameters["objective"] = case["objective"]
         if self.parameters.get("binarizer") is not None:
             self.parameters["binarizer"] = Binarizer(**self.parameters["binarizer"])
         if self.kind in ("binarizer", "dataset", "probe"):
@@ -196,19 +198,30 @@ class Search:
 
     def _check_optimal(self, result: Any, problems: list[str], figures: Case) -> None:
         tree, p = result.tree, self.parameters
+        objective, costs = self.case.get("objective", "errors"), self.data.costs
         classes, mass = classes_and_masses(self.data)
-        total = float(mass.sum())
+        if objective == "balanced_errors":
+            of_classes = np.bincount(classes, weights=mass)
+            of_classes[of_classes > 0] *= np.count_nonzero(of_classes)
+            mass = mass / np.where(of_classes > 0, of_classes, 1.0)[classes]
+        if objective == "costs":
+            assert costs is not None
+            predicted = np.searchsorted(np.array(self.data.schema.classes), tree.predict(self.data).to_numpy())
+            values = costs.to_numpy()
+            found = float((mass * values[np.arange(len(values)), predicted]).sum())
+            leaf, total = float((mass @ values).min()), float((mass @ np.abs(values)).sum())
+        else:
+            found, total = errors(tree, self.data, classes, mass), float(mass.sum())
+            leaf = total - float(np.bincount(classes, weights=mass).max())
         close = 1e-9 * total + len(mass) * (0.0 if result.resolution == 1 else result.resolution)
-        wrong = errors(tree, self.data, classes, mass)
         penalty = p["node_penalty"] * (tree.n_leaves - 1)
         figures |= {"objective": result.objective, "exact": result.exact_thresholds, "total": total}
-        if abs(wrong + penalty - result.objective) > close + 1e-9 * penalty:
-            problems.append(f"the objective is {result.objective!r}, predictions say {wrong + penalty!r}")
-        if not 0 <= result.lower_bound <= result.objective:
+        if abs(found + penalty - result.objective) > close + 1e-9 * penalty:
+            problems.append(f"the objective is {result.objective!r}, predictions say {found + penalty!r}")
+        if not (objective == "costs" or result.lower_bound >= 0) or result.lower_bound > result.objective:
             problems.append(f"the bound is {result.lower_bound!r}, the objective {result.objective!r}")
         if result.status == "optimal" and result.lower_bound != result.objective:
             problems.append(f"optimal with a bound of {result.lower_bound!r} for {result.objective!r}")
-        leaf = total - float(np.bincount(classes, weights=mass).max())
         if result.objective > leaf + close:
             problems.append(f"worse than a leaf: {result.objective!r} and {leaf!r}")
         if tree.depth > p["max_depth"] or (p["max_nodes"] is not None and tree.n_leaves - 1 > p["max_nodes"]):

@@ -44,6 +44,20 @@ def draw(rng: Any, most_cells: int | None = None) -> Case:
     }
 
 
+# Costs of more labels would be more than the rest of the table.
+MOST_LABELS = 200
+
+
+def draw_costs(rng: Any, table: Case) -> Case:
+    """What an exact search counts: errors as a rule."""
+    objective = rng.choice(["errors", "errors", "errors", "balanced_errors", "costs", "costs"])
+    classes = table["classes"]
+    if objective == "errors" or (objective == "costs" and classes > min(MOST_LABELS, 4_000_000 // table["rows"])):
+        return {}
+    digits = rng.choice(["real", "decimal", "thirds", "sevenths"]) if objective == "costs" else None
+    return {"objective": objective, "digits": digits}
+
+
 def build(case: Case) -> tuple[dict[str, Any], bool]:
     """The table as arguments of a data set, and whether they are those of `from_arrays`."""
     rng = np.random.default_rng(case["table_seed"])
@@ -60,6 +74,7 @@ def build(case: Case) -> tuple[dict[str, Any], bool]:
             strength += np.argsort(np.argsort(codes, kind="stable"), kind="stable") % max(2, n // 2)
         columns.append(codes)
     y = _classes(rng, case, columns[0], strength)
+    masses |= _costs(case, np.unique(y))
     if levels is None and case["missing"] == 0 and case["table_seed"] % 2 == 0:
         return {"X": np.stack(columns, axis=1), "y": y} | masses, True
     gone = rng.random(len(kinds)) < 0.5
@@ -103,6 +118,22 @@ def _classes(rng: np.random.Generator, case: Case, first: Any, strength: Any) ->
         return np.argsort(np.argsort(first, kind="stable"), kind="stable") % k
     order = np.argsort(np.argsort(strength, kind="stable"), kind="stable")
     return np.where(rng.random(n) < 0.2, noise, order * k // n)
+
+
+def _costs(case: Case, classes: Any) -> dict[str, Any]:
+    """A cost for each row and class, if they are what is counted."""
+    if case.get("objective") != "costs":
+        return {}
+    rng = np.random.default_rng([case["table_seed"], 1])
+    shape = (case["rows"], len(classes))
+    match case["digits"]:
+        case "real":
+            return {"costs": rng.normal(size=shape)}
+        case "decimal":
+            return {"costs": rng.integers(-99, 1000, shape) / 100}
+        case "thirds":
+            return {"costs": rng.integers(0, 1 << 20, shape) / 3}
+    return {"costs": rng.integers(0, 1 << 30, shape) / 7}
 
 
 def _masses(rng: np.random.Generator, case: Case) -> dict[str, Any]:
