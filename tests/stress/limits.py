@@ -64,8 +64,9 @@ def draw(seed: int, number: int, small: bool = False) -> dict[str, Any]:
     interrupt = rng.random() < 0.15 and kind in TIMED
     limit = round(log_uniform(rng, 0.05, 2.0), 3)
     # Drawn apart: all else in a case stays what it was before there were objectives.
-    costs = tables.draw_costs(random.Random(f"costs-{seed}-{number}"), case) if kind == "optimal" else {}
-    return case | costs | {
+    if kind == "optimal":
+        case |= tables.draw_costs(random.Random(f"costs-{seed}-{number}"), case)
+    return case | {
         "search": kind,
         "parameters": searches.draw(rng, case, kind),
         "memory_limit": int(log_uniform(rng, 1, 1000) * MB),
