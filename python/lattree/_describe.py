@@ -1,5 +1,7 @@
 """The repr of a dataset: what a person wants to see of a table at first glance."""
 
+from typing import Literal
+
 import polars as pl
 
 from lattree._core import Dataset, Feature, _shown
@@ -9,6 +11,7 @@ from lattree._errors import typed
 FEATURES_SHOWN = 20
 _NAME_WIDTH = 32
 _VALUES_WIDTH = 56
+_PER_DAY = {"days": 1, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 
 
 @typed
@@ -55,7 +58,17 @@ def _values(feature: Feature, column: pl.Series) -> str:
         return _cut(f"{_plural(len(feature.levels), 'level')}: {names}", _VALUES_WIDTH)
     if column.null_count() == len(column):
         return "all missing" if len(column) else ""
-    return f"{_number(column.min())} to {_number(column.max())}"
+    return f"{_number(_extreme(column, 'min'))} to {_number(_extreme(column, 'max'))}"
+
+
+def _extreme(column: pl.Series, which: Literal["min", "max"]) -> object:
+    """Return the least or the greatest value; a date or an instant that Python has no year for as trees print it."""
+    unit = "days" if column.dtype == pl.Date else getattr(column.dtype, "time_unit", None)
+    if unit is None or not column.dtype.is_temporal() or column.dtype == pl.Duration:
+        return getattr(column, which)()
+    value = getattr(column.to_physical(), which)()
+    years_1_to_9998 = range(-719_162 * _PER_DAY[unit], 2_932_532 * _PER_DAY[unit])
+    return getattr(column, which)() if value in years_1_to_9998 else f"{value} {unit} since 1970-01-01"
 
 
 def _target(column: pl.Series, task: str | None) -> str:

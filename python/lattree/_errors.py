@@ -52,13 +52,18 @@ def warn(text: str) -> None:
     warnings.warn(text, UserWarning, stacklevel=level)
 
 
+# Characters of an error of another library: it may show a cell that is a whole file.
+_MOST_SHOWN = 1000
+
+
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, or its type where it has none."""
+    """Return the first line of an error's text, cut where it goes on and on, or its type where it has none."""
     try:
         text = str(error)
     except Exception:  # an error made of values that cannot be printed
         text = ""
-    return (text.strip().splitlines() or [type(error).__name__])[0]
+    line = (text.strip().splitlines() or [type(error).__name__])[0]
+    return line if len(line) <= _MOST_SHOWN else f"{line[: _MOST_SHOWN // 2]} ... {line[-_MOST_SHOWN // 2 :]}"
 
 
 class _Held:

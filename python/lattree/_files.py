@@ -28,6 +28,9 @@ import polars as pl
 _IDLE = 300.0
 """Seconds after which a process without work ends."""
 
+_MOST_SHOWN = 1000
+"""Characters of an error: it may show a cell that is a whole file."""
+
 Source = str | IO[bytes]
 
 
@@ -211,7 +214,7 @@ def _serve() -> None:
         try:
             _try(**json.loads(line))
         except BaseException as error:  # a panic of polars is no Exception
-            answer = {"error": (str(error).splitlines() or [""])[0] or type(error).__name__}
+            answer = {"error": (str(error).splitlines() or [""])[0][:_MOST_SHOWN] or type(error).__name__}
         print(json.dumps(answer), file=answers, flush=True)
 
 

@@ -72,6 +72,23 @@ def test_fault_x10_a_panic_of_the_csv_reader(tmp_path, capfd):
     assert "panicked" not in capfd.readouterr().err
 
 
+def test_an_error_does_not_show_a_whole_file(tmp_path):
+    path = tmp_path / "table.csv"
+    path.write_text('x,"y\n' + "a" * 100_000 + '\n1,"2')
+    assert 0 < len(error_of(read_csv, path)) < 3000
+
+
+def test_values_beyond_the_calendar_are_shown_as_trees_print_them(capfd):
+    days = pl.Series([-800_000, None, 16_778_523], dtype=pl.Int32).cast(pl.Date)
+    instants = pl.Series([0, 1 << 60, None]).cast(pl.Datetime("us"))
+    early = pl.Series([0, -(1 << 62), 1]).cast(pl.Datetime("ms", "Europe/Vienna"))
+    text = repr(Dataset({"d": days, "t": instants, "e": early}))
+    assert "-800000 days since 1970-01-01 to 16778523 days since 1970-01-01" in text
+    assert "1970-01-01 00:00:00 to 1152921504606846976 us since 1970-01-01" in text
+    assert f"{-(1 << 62)} ms since 1970-01-01 to 1970-01-01 01:00:00.001000+01:00" in text
+    assert capfd.readouterr().err == ""
+
+
 @pytest.mark.parametrize("name", ["table.parquet", "table.arrow", "table.csv.gz"])
 def test_fault_x10_on_the_command_line(tmp_path, name):
     path = tmp_path / name

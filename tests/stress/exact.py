@@ -168,12 +168,13 @@ class Greedy:
         return min(range(len(masses)), key=lambda label: self.cost(masses, label))
 
     def label_is_right(self, masses: tuple[int, ...], label: int) -> bool:
-        """Whether a leaf may predict this: the best, of equal ones the first, or what rounding hides."""
+        """Whether a leaf may predict this: the best, of equal ones the first, or what rounding hides: where masses are
+        rounded, of classes that should weigh the same either may be the heavier."""
         best = self.label(masses)
         if label == best:
             return True
         lost = self.cost(masses, label) - self.cost(masses, best)
-        if 0 < lost <= Fraction(self.loose) * sum(masses):
+        if self.loose > 0 and lost <= Fraction(self.loose) * sum(masses):
             self.close += 1
             return True
         return False

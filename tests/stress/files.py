@@ -21,6 +21,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,8 @@ def _serve() -> None:
     from lattree import _files
 
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESS_SPACE, ADDRESS_SPACE))
+    # Advice, which says once for each place that levels are new.
+    warnings.simplefilter("ignore", UserWarning)
     base = lattree.Dataset({"f": [0.5, 1.0, 2.0], "c": ["x", "y", "z"], "y": ["p", "q", "q"]}, "y")
 
     def peaks() -> tuple[int, int]:
