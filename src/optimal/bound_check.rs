@@ -138,7 +138,7 @@ mod tests {
             switches: Switches {
                 parallel_work: 0,
                 matrices: below(4) > 0,
-                counting: Counting::ALL[below(3) as usize],
+                counting: Counting::ALL[below(4) as usize],
                 order: RootOrder::ALL[below(4) as usize],
                 ..Switches::default()
             },

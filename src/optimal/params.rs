@@ -230,11 +230,13 @@ pub enum Counting {
     Groups,
     /// Each row is weighed.
     Weighed,
+    /// The same, and where masses have many digits trees of depth two are bounded by their first ones.
+    Roughly,
 }
 
 impl Counting {
     /// Every way.
-    pub const ALL: [Self; 3] = [Counting::Estimated, Counting::Groups, Counting::Weighed];
+    pub const ALL: [Self; 4] = [Counting::Estimated, Counting::Groups, Counting::Weighed, Counting::Roughly];
 }
 
 /// In which order the roots of a node are tried. Results do not depend on it.

@@ -103,6 +103,28 @@ impl MaskedTile<'_> {
     }
 }
 
+/// Rows of bits that have a mass each: those picked, of `lanes` words a row, from the word `part` on.
+#[derive(Clone, Copy)]
+pub(crate) struct WeighedRows<'a> {
+    pub(crate) rows: &'a [u32],
+    pub(crate) lanes: usize,
+    pub(crate) part: usize,
+    pub(crate) picks: &'a [u32],
+    pub(crate) masses: &'a [u16],
+}
+
+impl<'a> WeighedRows<'a> {
+    /// Some words of each row, and its mass.
+    #[inline(always)]
+    fn rows<const WORDS: usize>(self) -> impl Iterator<Item = (&'a [u32; WORDS], u16)> {
+        let WeighedRows { rows, lanes, part, picks, masses } = self;
+        picks.iter().map(move |&pick| {
+            let row = rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
+            (row, masses[pick as usize])
+        })
+    }
+}
+
 /// Operations that compilers do not vectorise well by themselves.
 pub(crate) trait Instructions {
     /// Whether bits of a word may choose the lanes that an instruction writes.
@@ -159,6 +181,20 @@ pub(crate) trait Instructions {
     #[inline(always)]
     fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {
         of.portable::<LEFT, RIGHT, TIES>()
+    }
+
+    /// For each bit of some words of rows, the masses of the rows that have it set, added up modulo 2^16.
+    #[inline(always)]
+    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
+        let mut sums = [[0u16; 32]; WORDS];
+        for (row, mass) in of.rows::<WORDS>() {
+            for (sums, &word) in sums.iter_mut().zip(row) {
+                for bit in 0..32 {
+                    sums[bit] = sums[bit].wrapping_add(if word >> bit & 1 == 0 { 0 } else { mass });
+                }
+            }
+        }
+        sums
     }
 
     /// Writes `first` plus the number of each bit that is set, ascending; returns how many there are. What lies behind

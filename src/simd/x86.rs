@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, x86_lanes};
+use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, WeighedRows, x86_lanes};
 
 /// The number of words whose byte counts can be added up in bytes: times 8 bits it stays below 256.
 const MOST: usize = 31;
@@ -39,6 +39,26 @@ unsafe fn sum_of_bytes(bytes: __m256i) -> __m256i {
 pub(crate) struct ByNibble;
 
 impl Instructions for ByNibble {
+    #[inline(always)]
+    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
+        // SAFETY: as below. 32 sums of 16 bits are two registers.
+        unsafe {
+            let bits = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768);
+            let mut sums = [[_mm256_setzero_si256(); 2]; WORDS];
+            for (row, mass) in of.rows::<WORDS>() {
+                let mass = _mm256_set1_epi16(mass as i16);
+                for (sums, &word) in sums.iter_mut().zip(row) {
+                    for (half, sums) in sums.iter_mut().enumerate() {
+                        let word = _mm256_set1_epi16((word >> (16 * half)) as i16);
+                        let is_set = _mm256_cmpeq_epi16(_mm256_and_si256(word, bits), bits);
+                        *sums = _mm256_add_epi16(*sums, _mm256_and_si256(is_set, mass));
+                    }
+                }
+            }
+            sums.map(|sums| std::mem::transmute::<[__m256i; 2], [u16; 32]>(sums))
+        }
+    }
+
     #[inline(always)]
     fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {
         // SAFETY: as below.
@@ -185,6 +205,22 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
+    #[inline(always)]
+    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
+        // SAFETY: as below. 32 sums of 16 bits are a register, and the bits of a word choose which of them are added to:
+        // compilers do not find that for 16 bits, and take ten times as long.
+        unsafe {
+            let mut sums = [_mm512_setzero_si512(); WORDS];
+            for (row, mass) in of.rows::<WORDS>() {
+                let mass = _mm512_set1_epi16(mass as i16);
+                for (sums, &word) in sums.iter_mut().zip(row) {
+                    *sums = _mm512_mask_add_epi16(*sums, word, *sums, mass);
+                }
+            }
+            sums.map(|sums| std::mem::transmute::<__m512i, [u16; 32]>(sums))
+        }
+    }
+
     const HAS_MASKS: bool = true;
 
     #[inline(always)]

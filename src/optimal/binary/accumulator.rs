@@ -1,6 +1,6 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-use crate::simd::{BLOCK, Instructions, MaskedTile, Tile};
+use crate::simd::{BLOCK, Instructions, MaskedTile, Tile, WeighedRows};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
@@ -43,6 +43,18 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
     #[inline(always)]
     fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<Self>) {
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
+    }
+    /// For each bit of some words of rows that have a mass each, the masses of the rows that have it set: where the
+    /// processor finds all bits of a word at once. None for masses that are too wide for that.
+    #[inline(always)]
+    fn weigh<P: Instructions, const WORDS: usize>(
+        _rows: &[u32],
+        _lanes: usize,
+        _part: usize,
+        _picks: &[u32],
+        _masses: &[Self],
+    ) -> Option<[[Self; 32]; WORDS]> {
+        None
     }
     /// For each byte its bits, each as a number whose bits are all the same.
     const BYTE_MASKS: &'static [[Self; 8]; 256];
@@ -133,6 +145,16 @@ lane!(
         #[inline(always)]
         fn least_of_lines<P: Instructions>(tile: &Tile<u16>) -> [u16; BLOCK] {
             P::least_of_lines(tile)
+        }
+        #[inline(always)]
+        fn weigh<P: Instructions, const WORDS: usize>(
+            rows: &[u32],
+            lanes: usize,
+            part: usize,
+            picks: &[u32],
+            masses: &[u16],
+        ) -> Option<[[u16; 32]; WORDS]> {
+            Some(P::weigh(&WeighedRows { rows, lanes, part, picks, masses }))
         }
         #[inline(always)]
         fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<u16>) {

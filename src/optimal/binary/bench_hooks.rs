@@ -34,7 +34,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
     pairs.grow(shape.room(true));
     // Counted, as the pairs of the smaller branch are; and what those leave of the node's, as for the larger one.
     for (name, is_rest) in [("depth_two/counted", false), ("depth_two/rest", true)] {
-        let whole = if shape.by_difference() { &node.differences } else { &node.pairs };
+        let whole = node.counts.matrix(shape);
         let mut part = || {
             let kernel = BestStumps {
                 shape,
@@ -42,7 +42,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
                 pairs: &mut pairs,
                 keeps: true,
                 whole: is_rest.then_some(whole),
-                singles: &node.singles,
+                singles: &node.counts.singles,
                 live: &node.live,
                 enough: None,
                 stumps,

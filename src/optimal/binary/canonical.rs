@@ -41,7 +41,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let ask = BudgetQuery { depth, levels, floors: smallvec![0; levels.len()], cutoffs };
         if depth > 2 {
             if node.open != Some((depth, levels)) {
-                self.open(&mut node.buffers, &ask, None);
+                self.open(&mut node.buffers, &ask, None)?;
                 node.open = Some((depth, levels));
             }
             node.buffers.state.best.clone_from(&ask.cutoffs);
@@ -66,7 +66,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
             let (root, swapped) = (place as usize / 2, place as usize & 1);
             let shape = self.shape(&node.buffers.node);
-            if std::mem::replace(&mut node.is_tried[root], true) || !node.buffers.node.singles.admissible(shape, root) {
+            if std::mem::replace(&mut node.is_tried[root], true)
+                || !node.buffers.node.counts.singles.admissible(shape, root)
+            {
                 continue;
             }
             let passing = self.problem.passing_side(test) ^ swapped;
@@ -74,7 +76,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 true => self.reaches(node, &ask, (test, root, passing), nodes, cost)?,
                 false => {
                     let (of, penalty) = (&node.buffers, self.problem.node_penalty);
-                    let branches = branch_costs(shape, &of.node.singles, &of.stumps, penalty, root);
+                    let branches = branch_costs(shape, &of.node.counts.singles, &of.stumps, penalty, root);
                     let [one, zero] = branches.expect("the root is admissible");
                     let (pass, fail) = if passing == 1 { (one, zero) } else { (zero, one) };
                     let of =

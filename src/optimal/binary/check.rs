@@ -45,7 +45,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let shape = self.shape(node);
         let cases = Cases { rows: self.rows_of(node), path: vec![] };
         for root in node.live.iter().map(|&root| root as usize) {
-            if !node.singles.admissible(shape, root) {
+            if !node.counts.singles.admissible(shape, root) {
                 continue;
             }
             let sides = self.problem.split(&cases, node.test[root] as usize).map(|side| side.rows);

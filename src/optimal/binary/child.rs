@@ -8,6 +8,8 @@ use super::super::bound_check::Reason;
 use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
+use super::bit_table::BitColumns;
+use super::counts::{Counts, NodeBits};
 use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
 use super::node_budgets::NodeBudgets;
@@ -15,7 +17,8 @@ use super::pair_shape::PairShape;
 use super::singles::SplitSingles;
 use super::stumps::BestStumps;
 use super::workspace::{
-    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, Inherited, NodeBuffers, NodeState, NodeTask, read, write,
+    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Inherited, NodeBuffers, NodeState, NodeTask,
+    read, write,
 };
 use crate::budget::{Stop, Ticker};
 
@@ -30,19 +33,20 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         floors: BudgetCosts,
         cell: &mut ChildBuffers<L>,
     ) -> Result<(), Stop> {
-        let raise = |values: &[u64]| {
-            let mut state = write(run.state);
-            for (level, &value) in values.iter().enumerate().take(run.branch.len()) {
-                state.bounds.raise(side, level, root, value);
-            }
-            self.check_roots(Reason::Solved, run.node, run.ask, &state.bounds);
-        };
-        if run.ask.depth == 3 {
-            raise(&self.solve_depth_two(run, root, side, &floors, cell)?);
-        } else {
-            raise(&self.solve_deep(run, root, side, cutoffs, floors, cell)?);
+        match run.ask.depth {
+            3 => self.raise(run, root, side, &self.solve_depth_two(run, root, side, &floors, cell)?),
+            _ => self.raise(run, root, side, &self.solve_deep(run, root, side, cutoffs, floors, cell)?),
         }
         Ok(())
+    }
+
+    /// Raises the bounds of a branch, by level.
+    fn raise(&self, run: &NodeTask<L>, root: usize, side: usize, values: &[u64]) {
+        let mut state = write(run.state);
+        for (level, &value) in values.iter().enumerate().take(run.branch.len()) {
+            state.bounds.raise(side, level, root, value);
+        }
+        self.check_roots(Reason::Solved, run.node, run.ask, &state.bounds);
     }
 
     /// The costs of a branch of depth three or more, by level.
@@ -123,7 +127,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         Ok(values)
     }
 
-    /// What a node knows of the roots of a child, and whether it knows anything. `cell.both` is of the root.
+    /// What a node knows of the roots of a child, and whether it knows anything. `cell.exact.both` is of the root.
     pub(super) fn inherit(
         &self,
         state: &NodeState<L>,
@@ -135,9 +139,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let NodeState { grand, bounds, great, .. } = state;
         if state.keeps_grand {
             let of = (ask.levels, ask.levels.branch(ask.depth));
-            let ChildBuffers { both, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
+            let ChildBuffers { exact, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
             let at = (self.isa, shape, node);
-            let neighbours = grand.bounds_of(child, at, of, bounds, both, overlaps, inherited);
+            let neighbours = grand.bounds_of(child, at, of, bounds, &exact.both, overlaps, inherited);
             before.clear();
             if state.keeps_great {
                 great.before(child, &neighbours, before);
@@ -155,9 +159,10 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         (0..ask.levels.len()).map(of).collect()
     }
 
-    /// Gathers the smaller branch, and counts single tests in both.
-    fn open_cell(&self, node: &Node<L>, shape: PairShape, root: usize, small: usize, cell: &mut ChildBuffers<L>) {
-        (cell.is_open, cell.is_counted) = (true, false);
+    /// Gathers the smaller branch.
+    fn open_cell(&self, node: &Node<L>, root: usize, small: usize, cell: &mut ChildBuffers<L>) {
+        cell.is_open = true;
+        cell.forget_counts();
         let passing = node.passing[root].get();
         let picked = if small == 1 { passing } else { node.mass - passing }.min(node.ids.len() as u64);
         cell.is_compact = pays_to_gather(node, picked);
@@ -167,15 +172,6 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         } else {
             node.select(root, small == 1, &mut cell.set);
         }
-        cell.pairs.grow(shape.room(node.keeps));
-        self.isa.run(SplitSingles {
-            shape,
-            root,
-            totals: &node.totals,
-            both: &cell.both,
-            singles: &node.singles.true_side,
-            sides: &mut cell.singles,
-        });
     }
 
     /// The costs of a branch at depth two, by level. The pairs of the smaller branch are counted; those of the larger
@@ -188,55 +184,144 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         floors: &[u64],
         cell: &mut ChildBuffers<L>,
     ) -> Result<[u64; 4], Stop> {
-        let node = run.node;
-        let shape = self.shape(node);
-        let small = match self.switches.subtraction {
-            true => 1 - node.larger_side(root),
-            false => side,
-        };
-        if !(cell.is_open && self.switches.subtraction) {
-            self.open_cell(node, shape, root, small, cell);
-        }
-        let singles = &cell.singles[side];
-        let leaf = node.singles.leaf(shape, side == 1, root);
+        let (node, shape) = (run.node, self.shape(run.node));
+        let (branch, exact, _) = self.branch_at(node, (root, side), cell);
+        let leaf = node.counts.singles.leaf(shape, side == 1, root);
         let floor = floors[run.branch.top()];
         if leaf <= floor {
             return Ok([leaf; 4]);
         }
         self.stats.depth_two.fetch_add(1, Relaxed);
-        let two_stumps =
-            matches!(run.branch, NodeBudgets::Free) && self.problem.node_penalty == 0 && shape.min_leaf <= 1;
-        let least = self.isa.run(BestStumps {
-            shape,
-            count: (!cell.is_counted).then_some(match cell.is_compact {
-                true => node.part(&cell.columns, &cell.picked, &cell.starts),
-                false => node.counted(Some(&cell.set)),
-            }),
-            pairs: &mut cell.pairs,
-            keeps: node.keeps,
-            whole: (side != small).then_some(if shape.by_difference() { &node.differences } else { &node.pairs }),
-            singles,
-            live: &node.live,
-            enough: two_stumps.then_some(floor),
-            stumps: &mut cell.stumps,
-            ticker: &mut Ticker::new(self.budget),
-        })?;
+        let two_stumps = self.asks_for_two_stumps(run.ask.levels);
+        let least = self.best_stumps(&branch, &node.counts, exact, two_stumps.then_some(floor))?;
         if two_stumps {
-            // Stopped early, the pairs are not all counted.
-            cell.is_counted |= least > floor;
             return Ok([least.min(leaf); 4]);
         }
-        cell.is_counted = true;
-        let costs =
-            depth_two_costs(shape, &node.live, singles, &cell.stumps, leaf, self.problem.node_penalty, |_, _| {});
+        let (singles, stumps) = (&exact.singles[side], &exact.stumps);
+        let costs = depth_two_costs(shape, &node.live, singles, stumps, leaf, self.problem.node_penalty, |_, _| {});
         Ok(if matches!(run.branch, NodeBudgets::Free) { [costs[3]; 4] } else { costs })
     }
+
+    /// Raises the bound of a branch of depth two by rough masses, if that is more than the floor.
+    pub(super) fn bound_branch(
+        &self,
+        run: &NodeTask<L>,
+        root: usize,
+        side: usize,
+        floor: u64,
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<(), Stop> {
+        let (node, shape) = (run.node, self.shape(run.node));
+        let (branch, _, rough) = self.branch_at(node, (root, side), cell);
+        let leaf = node.counts.singles.leaf(shape, side == 1, root);
+        if leaf > floor {
+            self.stats.rough.fetch_add(1, Relaxed);
+            if !rough.has_singles {
+                let (both, sums) = (&mut rough.both, &mut rough.stumps.sums);
+                node.rough.counts.pairs_of(self.isa, (shape, branch.bits), (root, node.keeps), both, sums);
+            }
+            let least = self.best_stumps(&branch, &node.rough.counts, rough, Some(node.rough.below(floor)))?;
+            self.raise(run, root, side, &[node.rough.bound(least).min(leaf)]);
+        }
+        Ok(())
+    }
+
+    /// A branch of depth two, once the smaller branch of its root is in the buffers; and the buffers of its counts.
+    fn branch_at<'a>(
+        &'a self,
+        node: &'a Node<L>,
+        (root, side): (usize, usize),
+        cell: &'a mut ChildBuffers<L>,
+    ) -> (Branch<'a>, &'a mut ChildCounts<L>, &'a mut ChildCounts<u16>) {
+        let small = match self.switches.subtraction {
+            true => 1 - node.larger_side(root),
+            false => side,
+        };
+        if !(cell.is_open && self.switches.subtraction) {
+            self.open_cell(node, root, small, cell);
+        }
+        let ChildBuffers { is_compact, set, picked, starts, columns, exact, rough, .. } = cell;
+        let gathered = is_compact.then_some(Gathered { columns, picked, starts });
+        let (shape, bits) = (self.shape(node), node.bits());
+        (Branch { shape, bits, keeps: node.keeps, root, side, small, gathered, set }, exact, rough)
+    }
+
+    /// Whether a branch of depth two is its best two stumps: nodes cost nothing, nor does their number matter, and
+    /// leaves have no least size.
+    pub(super) fn asks_for_two_stumps(&self, levels: NodeBudgets) -> bool {
+        matches!(levels, NodeBudgets::Free) && self.problem.node_penalty == 0 && self.problem.min_leaf <= 1
+    }
+
+    /// The least errors of two stumps in a branch, by some counts of the node. Once no more than `enough` is found, the
+    /// rest is not looked at.
+    fn best_stumps<K: Accumulator>(
+        &self,
+        branch: &Branch,
+        counts: &Counts<K>,
+        child: &mut ChildCounts<K>,
+        enough: Option<u64>,
+    ) -> Result<u64, Stop> {
+        let &Branch { shape, bits, keeps, root, side, small, gathered, set } = branch;
+        if !child.has_singles {
+            child.has_singles = true;
+            child.pairs.grow(shape.room(keeps));
+            self.isa.run(SplitSingles {
+                shape,
+                root,
+                totals: &counts.totals,
+                both: &child.both,
+                singles: &counts.singles.true_side,
+                sides: &mut child.singles,
+            });
+        }
+        let least = self.isa.run(BestStumps {
+            shape,
+            count: (!child.is_counted).then(|| match gathered {
+                Some(Gathered { columns, picked, starts }) => counts.part(bits, columns, picked, starts),
+                None => counts.counted(bits, Some(set)),
+            }),
+            pairs: &mut child.pairs,
+            keeps,
+            whole: (side != small).then_some(counts.matrix(shape)),
+            singles: &child.singles[side],
+            live: bits.live,
+            enough,
+            stumps: &mut child.stumps,
+            ticker: &mut Ticker::new(self.budget),
+        })?;
+        // Stopped early, the pairs are not all counted.
+        child.is_counted |= enough.is_none_or(|enough| least > enough);
+        Ok(least)
+    }
+}
+
+/// A branch of a root, as the instances of a node.
+struct Branch<'a> {
+    shape: PairShape<'a>,
+    bits: NodeBits<'a>,
+    /// Whether there is room for all pairs.
+    keeps: bool,
+    root: usize,
+    /// Which branch it is, and which one the buffers hold.
+    side: usize,
+    small: usize,
+    /// The latter, if it was gathered; else a bit for each of its instances.
+    gathered: Option<Gathered<'a>>,
+    set: &'a [u32],
+}
+
+/// Instances of a node with columns of their own.
+#[derive(Clone, Copy)]
+struct Gathered<'a> {
+    columns: &'a BitColumns,
+    picked: &'a [u32],
+    starts: &'a [usize],
 }
 
 /// Whether the words that counting saves in a branch of so many instances cost more than gathering it (in cycles,
 /// about).
 fn pays_to_gather<L: Accumulator>(node: &Node<L>, picked: u64) -> bool {
-    if node.is_weighed() {
+    if node.counts.is_weighed() {
         return true; // whatever is looked at is listed
     }
     let (words, stride) = (node.columns.n_words() as u64, node.layout.stride() as u64);

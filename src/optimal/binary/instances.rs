@@ -33,6 +33,8 @@ pub(in crate::optimal) struct Instances {
     pub(super) rows: Vec<u32>,
     /// The mass of each instance, if they are weighed; else empty.
     pub(super) masses: Vec<u64>,
+    /// Whether they may be weighed roughly first.
+    pub(super) is_rough: bool,
     /// The instances of each row, in order of rows.
     of_row: Vec<u32>,
     of_row_starts: Vec<u32>,
@@ -67,6 +69,7 @@ impl Instances {
             of_channel: Vec::new(),
             rows: Vec::new(),
             masses: Vec::new(),
+            is_rough: matches!(counting, Counting::Estimated | Counting::Roughly),
             of_row: Vec::new(),
             of_row_starts: Vec::new(),
         };
@@ -76,7 +79,7 @@ impl Instances {
         let is_weighed = match counting {
             Counting::Estimated => of_channels().map(|entries| Way::weighed(entries, lane)).sum::<usize>() < counted,
             Counting::Groups => false,
-            Counting::Weighed => true,
+            Counting::Weighed | Counting::Roughly => true,
         };
         let of_way = |(entries, &(_, way)): (&[RowMass], &(usize, Way))| {
             if is_weighed { entries.len() as u64 } else { way.instances(entries) }

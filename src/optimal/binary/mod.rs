@@ -19,6 +19,7 @@ mod bit_table;
 mod canonical;
 mod check;
 mod child;
+mod counts;
 mod instances;
 mod multi_class;
 mod node;
@@ -26,6 +27,7 @@ mod node_budgets;
 mod pair_counts;
 mod pair_shape;
 mod root_bounds;
+mod rough;
 mod search;
 mod singles;
 mod solver;
@@ -58,7 +60,9 @@ use workspace::{Counters, Pool};
 /// counts of all pairs of tests, or none.
 pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth: u32, threads: usize) -> u64 {
     let layout = Layout::new(instances.n_tests);
-    let (stride, lane, n) = (layout.stride() as u64, lane as u64, instances.rows.len() as u64);
+    // Beside masses of many digits, rough ones.
+    let rough = if lane > size_of::<u16>() && !instances.masses.is_empty() { size_of::<u16>() } else { 0 };
+    let (stride, lane, n) = (layout.stride() as u64, (lane + rough) as u64, instances.rows.len() as u64);
     // Per node: its matrices and counts of single tests; its instances as rows, and as columns of the parent's tests
     // and its own, in words of one group each. Per thread: the nodes of a path, and a cell. Buffers have a quarter to
     // spare.
@@ -140,9 +144,14 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
 
     /// What a run did, by name.
     pub(super) fn counts(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let Counters { nodes, depth_two, bounded, cache_hits } = &self.stats;
-        let counters =
-            [("deep_nodes", nodes), ("depth_two", depth_two), ("bounded", bounded), ("cache_hits", cache_hits)];
+        let Counters { nodes, depth_two, rough, bounded, cache_hits } = &self.stats;
+        let counters = [
+            ("deep_nodes", nodes),
+            ("depth_two", depth_two),
+            ("rough_bounds", rough),
+            ("bounded", bounded),
+            ("cache_hits", cache_hits),
+        ];
         let n_checked = self.check.as_ref().map(|check| ("bounds_checked", check.n_checked()));
         counters.into_iter().map(|(name, count)| (name, count.load(Relaxed))).chain(n_checked)
     }
@@ -156,7 +165,7 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
                 let (sum, squares) = (0..shape.n_classes).map(mass).fold((0.0, 0.0), |(s, q), m| (s + m, q + m * m));
                 if sum > 0.0 { sum - squares / sum } else { 0.0 }
             };
-            of(&node.singles.true_side) + of(&node.singles.false_side)
+            of(&node.counts.singles.true_side) + of(&node.counts.singles.false_side)
         };
         let mut order: Vec<u32> = node.live.clone();
         match self.switches.order {

@@ -23,7 +23,7 @@ impl<L: Accumulator> BestStumps<'_, '_, L> {
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         masks.resize(n_words, 0);
         if let Some(counted) = count {
-            counted.weigh_all::<P>(sums);
+            counted.weigh_all::<P>(shape, sums);
         }
         for side in [&mut *true_side, &mut *false_side] {
             side.fill_with(shape.stride, L::MAX);

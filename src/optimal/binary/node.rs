@@ -5,16 +5,14 @@
 //! that are used again.
 
 use super::accumulator::Accumulator;
-use super::aligned::Aligned;
 use super::bit_table::{BitColumns, BitRows, Layout};
+use super::counts::{Counts, NodeBits};
 use super::instances::Instances;
-use super::pair_counts::{CountPairs, CountRow, Counted};
+use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
-use super::singles::Singles;
-use super::two_class::Differences;
-use super::weighted_counts::{Weighed, WeightedSums};
+use super::rough::RoughCounts;
 use crate::budget::{Stop, Ticker};
-use crate::simd::{BLOCK, Instructions, Isa, Kernel};
+use crate::simd::{Instructions, Isa, Kernel};
 
 /// Marks an absent test or position.
 pub(super) const NONE: u32 = u32::MAX;
@@ -29,8 +27,6 @@ pub(super) struct Node<L> {
     pub(super) layout: Layout,
     pub(super) rows: Vec<u32>,
     pub(super) columns: BitColumns,
-    /// The mass of each instance, if they are weighed; else empty.
-    masses: Vec<L>,
     /// Positions with a test, ascending.
     pub(super) live: Vec<u32>,
     /// For each position: that of its test in the parent.
@@ -40,28 +36,25 @@ pub(super) struct Node<L> {
     /// For each position of the parent: twice the position that splits these cases alike, and 1 if its sides are
     /// swapped; [`NONE`] if no case, or all, are on its true side.
     pub(super) place_of: Vec<u32>,
-    /// Mass of each channel.
-    pub(super) totals: Vec<L>,
+    pub(super) counts: Counts<L>,
+    /// The same of rough masses, and whether they are there.
+    pub(super) rough: RoughCounts,
+    pub(super) is_rough: bool,
     /// Mass of all classes.
     pub(super) mass: u64,
     /// Whether all pairs are counted and kept.
     pub(super) keeps: bool,
-    pub(super) pairs: Aligned<L>,
-    /// For two classes, how much more of the first than of the second.
-    pub(super) differences: Aligned<L>,
-    pub(super) singles: Singles<L>,
     /// For each position: the mass that passes.
     pub(super) passing: Vec<L>,
-    scratch: GatherBuffers<L>,
+    scratch: GatherBuffers,
 }
 
 #[derive(Debug, Default)]
-struct GatherBuffers<L> {
+struct GatherBuffers {
     wide: BitColumns,
     digests: Vec<u32>,
     seen: [Vec<u32>; 2],
     table: Vec<u32>,
-    sums: WeightedSums<L>,
 }
 
 /// Where a node comes from.
@@ -82,7 +75,7 @@ impl<L: Accumulator> Node<L> {
 
     /// The cost of a leaf.
     pub(super) fn leaf(&self, n_classes: usize) -> u64 {
-        leaf(&self.totals[..n_classes])
+        leaf(&self.counts.totals[..n_classes])
     }
 
     /// Makes the rest from `ids`, `starts` and `keeps`. Complexity: O(cases x tests / 16 + words x tests^2 / 32),
@@ -94,12 +87,13 @@ impl<L: Accumulator> Node<L> {
         parent: &Parent,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        self.totals = instances.totals(&self.ids, &self.starts);
-        self.masses.clear();
+        let Counts { masses, totals, .. } = &mut self.counts;
+        *totals = instances.totals(&self.ids, &self.starts);
+        masses.clear();
         if !instances.masses.is_empty() {
-            self.masses.extend(self.ids.iter().map(|&id| L::of(instances.masses[id as usize])));
+            masses.extend(self.ids.iter().map(|&id| L::of(instances.masses[id as usize])));
         }
-        self.mass = self.totals[..instances.n_classes].iter().map(|mass| mass.get()).sum();
+        self.mass = totals[..instances.n_classes].iter().map(|mass| mass.get()).sum();
         ticker.tick(self.ids.len() * (parent.layout.lanes + 2) + parent.layout.stride())?;
         let mut wide = std::mem::take(&mut self.scratch.wide);
         wide.gather(isa, parent.rows, parent.layout, parent.picked, &self.starts);
@@ -191,112 +185,38 @@ impl<L: Accumulator> Node<L> {
 
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
-        let mut sums = std::mem::take(&mut self.scratch.sums);
-        if self.keeps {
-            self.count_pairs(isa, shape, &mut sums, ticker)?;
-        }
-        let Singles { mut true_side, mut false_side } = std::mem::take(&mut self.singles);
-        true_side.fill_with(shape.row(), L::default());
-        false_side.fill_with(shape.row(), L::default());
-        isa.run(CountRow { shape, counted: self.counted(None), of: None, row: &mut true_side, sums: &mut sums });
+        let mut counts = std::mem::take(&mut self.counts);
+        let result = counts.count(isa, (shape, self.bits()), self.keeps, ticker);
+        self.counts = counts;
+        result?;
         self.passing.clear();
-        self.passing.resize(shape.stride, L::default());
-        for position in 0..shape.stride {
-            for channel in 0..shape.channels {
-                let slot = shape.slot(channel, position);
-                false_side[slot] = self.totals[channel].minus(true_side[slot]);
-                if channel < shape.n_classes {
-                    self.passing[position] = self.passing[position].plus(true_side[slot]);
-                }
-            }
-        }
-        (self.singles, self.scratch.sums) = (Singles { true_side, false_side }, sums);
+        self.passing.extend((0..shape.stride).map(|position| self.counts.singles.mass(shape, true, position)));
         Ok(())
     }
 
-    fn count_pairs(
-        &mut self,
-        isa: Isa,
-        shape: PairShape,
-        sums: &mut WeightedSums<L>,
-        ticker: &mut Ticker,
-    ) -> Result<(), Stop> {
-        let mut pairs = std::mem::take(&mut self.pairs);
-        pairs.grow(shape.n_pairs());
-        let (counted, live) = (self.counted(None), &self.live);
-        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums, ticker });
-        self.pairs = pairs;
-        result?;
-        // Positions without a test pass nothing, in their rows as in their columns.
-        let row = shape.row();
-        for position in (0..shape.stride).filter(|&position| self.origin[position] == NONE) {
-            self.pairs[position * row..(position + 1) * row].fill(L::default());
-        }
-        if shape.by_difference() {
-            let differences = &mut self.differences;
-            differences.grow(shape.room(true));
-            isa.run(Differences { shape, pairs: &self.pairs, differences });
-        }
-        Ok(())
+    /// Counts rough masses.
+    pub(super) fn count_roughly(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
+        let mut rough = std::mem::take(&mut self.rough);
+        let of_node = (self.shape(instances, 1), self.bits());
+        let result = rough.count(isa, (instances, &self.ids, self.mass), of_node, ticker);
+        self.rough = rough;
+        result
+    }
+
+    /// Its cases as bits.
+    pub(super) fn bits(&self) -> NodeBits<'_> {
+        let Node { rows, layout, columns, starts, live, origin, .. } = self;
+        NodeBits { rows, layout: *layout, columns, starts, live, origin }
     }
 
     /// What to count of the node: all instances, or a set of them.
     pub(super) fn counted<'a>(&'a self, set: Option<&'a [u32]>) -> Counted<'a, L> {
-        let Node { rows, layout, starts, masses, .. } = self;
-        let weighed = Weighed { rows, layout: *layout, picked: None, set, starts, masses };
-        Counted { columns: &self.columns, weighed: self.is_weighed().then_some(weighed), set }
-    }
-
-    /// What to count of a part of it that was gathered: these instances, and where groups of them start.
-    pub(super) fn part<'a>(
-        &'a self,
-        columns: &'a BitColumns,
-        picked: &'a [u32],
-        starts: &'a [usize],
-    ) -> Counted<'a, L> {
-        let weighed = self.counted(None).weighed.map(|all| Weighed { picked: Some(picked), starts, ..all });
-        Counted { columns, weighed, set: None }
-    }
-
-    /// Where what trees of depth two are found from is kept.
-    pub(super) fn matrix(&mut self, shape: PairShape) -> &mut Aligned<L> {
-        if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
-    }
-
-    /// Whether instances have a mass each.
-    pub(super) fn is_weighed(&self) -> bool {
-        !self.masses.is_empty()
+        self.counts.counted(self.bits(), set)
     }
 
     /// The side of a test with more of the mass.
     pub(super) fn larger_side(&self, position: usize) -> usize {
         usize::from(2 * self.passing[position].get() > self.mass)
-    }
-
-    /// Writes to `row` how much passes both f and each other test, per channel.
-    pub(super) fn pairs_of(
-        &self,
-        isa: Isa,
-        shape: PairShape,
-        f: usize,
-        row: &mut Aligned<L>,
-        sums: &mut WeightedSums<L>,
-    ) {
-        let length = shape.row();
-        row.fill_with(length, L::default());
-        if !self.keeps {
-            isa.run(CountRow { shape, counted: self.counted(None), of: Some(f), row, sums });
-            return;
-        }
-        let start = f / BLOCK * BLOCK;
-        for channel in 0..shape.channels {
-            let slot = shape.slot(channel, f);
-            for g in 0..start {
-                row[shape.slot(channel, g)] = self.pairs[g * length + slot];
-            }
-        }
-        let start = start * shape.channels;
-        row[start..].copy_from_slice(&self.pairs[f * length + start..(f + 1) * length]);
     }
 
     /// Writes to `set` the instances on one side of a test.

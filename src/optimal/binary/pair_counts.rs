@@ -25,7 +25,7 @@ impl<L: Accumulator> Kernel for CountPairs<'_, '_, L> {
     #[inline(always)]
     fn run<P: Instructions>(self) -> Self::Output {
         let length = self.shape.row();
-        self.counted.weigh_all::<P>(self.sums);
+        self.counted.weigh_all::<P>(self.shape, self.sums);
         for &g in self.live {
             let masks = self.counted.passing(g as usize, &mut []);
             let row = &mut self.pairs[g as usize * length..][..length];
@@ -72,7 +72,7 @@ pub(super) fn count_row<P: Instructions, L: Accumulator, const REST: bool>(
     for channel in 0..shape.channels {
         let row = Lanes { blocks: row.as_chunks_mut::<BLOCK>().0, pitch: shape.channels, channel };
         let groups = shape.of_channel[channel].clone();
-        add_groups::<P, L, REST>(shape, counted, groups, masks, first, row, sums);
+        add_groups::<P, L>(shape, counted, (groups, REST.then_some(channel)), masks, first, row, sums);
     }
 }
 
@@ -143,21 +143,23 @@ impl<'a, L> Counted<'a, L> {
 }
 
 impl<L: Accumulator> Counted<'_, L> {
-    /// Adds up all that is counted where instances have a mass each, from which what does not pass a test is taken.
+    /// Adds up all that is counted of each channel where instances have a mass each, from which what does not pass a
+    /// test is taken.
     #[inline(always)]
-    pub(super) fn weigh_all<P: Instructions>(self, sums: &mut WeightedSums<L>) {
+    pub(super) fn weigh_all<P: Instructions>(self, shape: PairShape, sums: &mut WeightedSums<L>) {
         if let Some(weighed) = self.weighed {
-            weighed.sum_all::<P>(self.columns, sums);
+            weighed.sum_all::<P>(self.columns, shape.of_channel[..shape.channels].iter().cloned(), sums);
         }
     }
 }
 
-/// Adds up the masses of the instances of some groups that `masks` has set.
+/// Adds up the masses of the instances of some groups that `masks` has set; of a channel whose sums over all instances
+/// are there, if one is given.
 #[inline(always)]
-fn add_groups<P: Instructions, L: Accumulator, const REST: bool>(
+fn add_groups<P: Instructions, L: Accumulator>(
     shape: PairShape,
     counted: Counted<L>,
-    groups: Range<usize>,
+    (groups, channel): (Range<usize>, Option<usize>),
     masks: Masks,
     first: usize,
     row: Lanes<L>,
@@ -166,8 +168,7 @@ fn add_groups<P: Instructions, L: Accumulator, const REST: bool>(
     let Some(weighed) = counted.weighed else {
         return count_groups::<P, L>(shape, counted.columns, groups, masks, first, row);
     };
-    let groups = groups.map(|group| (group, false));
-    weighed.sum::<P, REST>(counted.columns, groups, |word| masks.at(word), first * BLOCK, sums);
+    weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), (first * BLOCK, channel), sums);
     let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
     to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
 }
@@ -244,7 +245,7 @@ impl<L: Accumulator> Kernel for CountShared<'_, L> {
         let CountShared { shape, counted, shared, sums } = self;
         let row = Lanes { blocks: shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
         let masks = Masks { words: counted.set.unwrap_or_default(), step: 1 };
-        add_groups::<P, L, false>(shape, counted, groups, masks, 0, row, sums);
+        add_groups::<P, L>(shape, counted, (groups, None), masks, 0, row, sums);
     }
 }
 

@@ -15,6 +15,7 @@ use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Spread};
+use super::rough::RoughCounts;
 use super::stumps::BestStumps;
 use super::workspace::{
     BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask,
@@ -61,7 +62,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         if (0..ask.levels.len()).all(|level| at.state.best[level] <= ask.floors[level]) {
             return Ok((0..ask.levels.len()).map(|level| cost(level).min(ask.floors[level])).collect());
         }
-        self.open(at, ask, inherited);
+        self.open(at, ask, inherited)?;
         at.roots.sort_unstable();
         let branch = ask.levels.branch(ask.depth);
         let state = RwLock::new(std::mem::take(&mut at.state));
@@ -88,7 +89,12 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// Readies the bounds of the roots of a node.
-    pub(super) fn open(&self, at: &mut NodeBuffers<L>, ask: &BudgetQuery, inherited: Option<&Inherited<L>>) {
+    pub(super) fn open(
+        &self,
+        at: &mut NodeBuffers<L>,
+        ask: &BudgetQuery,
+        inherited: Option<&Inherited<L>>,
+    ) -> Result<(), Stop> {
         self.stats.nodes.fetch_add(1, Relaxed);
         let NodeBuffers { node, state, .. } = at;
         let branch = ask.levels.branch(ask.depth);
@@ -104,7 +110,12 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             let shape = self.shape(node);
             for &root in &node.live {
                 for side in 0..2 {
-                    state.bounds.raise(side, 0, root as usize, node.singles.leaf(shape, side == 1, root as usize));
+                    state.bounds.raise(
+                        side,
+                        0,
+                        root as usize,
+                        node.counts.singles.leaf(shape, side == 1, root as usize),
+                    );
                 }
             }
             self.check_roots(Reason::Leaf, node, ask, &state.bounds);
@@ -127,6 +138,15 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         }
         state.done.clear();
         state.done.resize(stride, false);
+        node.is_rough = ask.depth == 3
+            && self.asks_for_two_stumps(ask.levels)
+            && self.switches.subtraction
+            && self.instances.is_rough
+            && RoughCounts::pay(&node.counts);
+        match node.is_rough {
+            true => node.count_roughly(self.isa, &self.instances, &mut Ticker::new(self.budget)),
+            false => Ok(()),
+        }
     }
 
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
@@ -135,7 +155,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let NodeBuffers { node, stumps, roots, line, costs, .. } = at;
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
-        let mut matrix = std::mem::take(node.matrix(shape));
+        let mut matrix = std::mem::take(node.counts.matrix_mut(shape));
         let pairs = if node.keeps { &mut matrix } else { line };
         pairs.grow(shape.room(node.keeps));
         let result = self.isa.run(BestStumps {
@@ -144,13 +164,13 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             pairs,
             keeps: node.keeps,
             whole: None,
-            singles: &node.singles,
+            singles: &node.counts.singles,
             live: &node.live,
             enough: None,
             stumps,
             ticker: &mut Ticker::new(self.budget),
         });
-        *node.matrix(shape) = matrix;
+        *node.counts.matrix_mut(shape) = matrix;
         result?;
         *costs = self.depth_two_costs(node, stumps, roots);
         Ok(*costs)
@@ -235,14 +255,10 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let branch = ask.levels.branch(ask.depth);
         let run = NodeTask { node: &at.node, ask, branch, state: &state, watch: None, path };
         let mut cell = self.cells.take();
-        cell.is_open = false;
-        at.node.pairs_of(self.isa, self.shape(&at.node), root, &mut cell.both, &mut cell.stumps.sums);
-        let first = self.first_side(&run, root);
-        let result = [first, 1 - first].into_iter().try_for_each(|side| {
-            let pairs = pairs.iter().map(|&pair| (pair, cutoff));
-            let wanted = wanted(&read(&state), branch, root, side, pairs, false);
-            wanted.map_or(Ok(()), |(cutoffs, floors)| self.solve_branch(&run, root, side, cutoffs, floors, &mut cell))
-        });
+        let wanted = |state: &NodeState<L>, side: usize, _| {
+            wanted(state, branch, root, side, pairs.iter().map(|&pair| (pair, cutoff)), false)
+        };
+        let result = self.solve_branches(&run, root, wanted, &mut cell);
         if result.is_ok() {
             self.spread(&run, root, &mut write(&state), &cell);
         }
@@ -253,29 +269,53 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 
     /// Solves the two branches of a root as far as they can matter.
     fn try_root(&self, run: &NodeTask<L>, root: usize, cell: &mut ChildBuffers<L>) -> Result<(), Stop> {
-        run.node.pairs_of(self.isa, self.shape(run.node), root, &mut cell.both, &mut cell.stumps.sums);
+        let wanted = |state: &NodeState<L>, side: usize, is_there: bool| {
+            let pairs = (0..run.ask.levels.len()).flat_map(|level| {
+                let left = run.cutoff(state, level, root).saturating_sub(self.problem.node_penalty);
+                run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
+            });
+            // The larger branch is solved even where the smaller one has ruled the root out: its pairs come from
+            // counts that are there already, and its cost bounds other roots.
+            let anyway = run.ask.depth == 3 && side == run.node.larger_side(root) && is_there;
+            wanted(state, run.branch, root, side, pairs, anyway)
+        };
+        self.solve_branches(run, root, wanted, cell)?;
+        let mut state = write(run.state);
+        self.take_value(run, root, &mut state);
+        self.spread(run, root, &mut state, cell);
+        Ok(())
+    }
+
+    /// Solves the two branches of a root as far as they are wanted, by [`wanted`], given what is known of the roots and
+    /// whether the pairs of the smaller branch are counted.
+    fn solve_branches(
+        &self,
+        run: &NodeTask<L>,
+        root: usize,
+        wanted: impl Fn(&NodeState<L>, usize, bool) -> Option<(BudgetCosts, BudgetCosts)>,
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<(), Stop> {
+        let node = run.node;
+        cell.is_open = false;
+        cell.forget_counts();
+        let (both, sums) = (&mut cell.exact.both, &mut cell.exact.stumps.sums);
+        node.counts.pairs_of(self.isa, (self.shape(node), node.bits()), (root, node.keeps), both, sums);
         let first = self.first_side(run, root);
-        (cell.is_open, cell.is_counted) = (false, false);
+        // Both roughly first: that rules out most roots.
+        if node.is_rough {
+            for side in [first, 1 - first] {
+                let wanted = wanted(&read(run.state), side, self.switches.subtraction && cell.rough.is_counted);
+                if let Some((_, floors)) = wanted {
+                    self.bound_branch(run, root, side, floors[run.branch.top()], cell)?;
+                }
+            }
+        }
         for side in [first, 1 - first] {
-            let wanted = {
-                let state = read(run.state);
-                let pairs = (0..run.ask.levels.len()).flat_map(|level| {
-                    let left = run.cutoff(&state, level, root).saturating_sub(self.problem.node_penalty);
-                    run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
-                });
-                // The larger branch is solved even where the smaller one has ruled the root out: its pairs come from
-                // counts that are there already, and its cost bounds other roots.
-                let is_there = self.switches.subtraction && cell.is_counted;
-                let anyway = run.ask.depth == 3 && side == run.node.larger_side(root) && is_there;
-                wanted(&state, run.branch, root, side, pairs, anyway)
-            };
+            let wanted = wanted(&read(run.state), side, self.switches.subtraction && cell.exact.is_counted);
             if let Some((cutoffs, floors)) = wanted {
                 self.solve_branch(run, root, side, cutoffs, floors, cell)?;
             }
         }
-        let mut state = write(run.state);
-        self.take_value(run, root, &mut state);
-        self.spread(run, root, &mut state, cell);
         Ok(())
     }
 
@@ -285,9 +325,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             self.isa.run(Spread {
                 shape: self.shape(run.node),
                 bounds: &mut state.bounds,
-                totals: &run.node.totals,
-                both: &cell.both,
-                passing: &run.node.singles.true_side,
+                totals: &run.node.counts.totals,
+                both: &cell.exact.both,
+                passing: &run.node.counts.singles.true_side,
                 root,
             });
             self.check_roots(Reason::Similarity, run.node, run.ask, &state.bounds);
@@ -305,7 +345,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             return larger;
         }
         let shape = self.shape(node);
-        let leaf = |side: usize| node.singles.leaf(shape, side == 1, root);
+        let leaf = |side: usize| node.counts.singles.leaf(shape, side == 1, root);
         if leaf(larger) > 4 * leaf(1 - larger) { larger } else { 1 - larger }
     }
 

@@ -73,7 +73,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         for (side, stumps) in [(true, &mut stumps.true_side), (false, &mut stumps.false_side)] {
             stumps.fill_with(shape.stride, L::default());
             for &root in &node.live {
-                stumps[root as usize] = L::of(node.singles.leaf(shape, side, root as usize));
+                stumps[root as usize] = L::of(node.counts.singles.leaf(shape, side, root as usize));
             }
         }
         self.depth_two_costs(node, stumps, roots)
@@ -89,7 +89,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         roots.clear();
         let (leaf, penalty) = (node.leaf(self.instances.n_classes), self.problem.node_penalty);
         let by_cost = self.switches.order == super::RootOrder::DepthTwo;
-        depth_two_costs(self.shape(node), &node.live, &node.singles, stumps, leaf, penalty, |root, cost| {
+        depth_two_costs(self.shape(node), &node.live, &node.counts.singles, stumps, leaf, penalty, |root, cost| {
             let rank = self.rank[node.test[root as usize] as usize];
             roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
         })

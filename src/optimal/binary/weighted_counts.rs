@@ -5,6 +5,8 @@
 //! sums come in the order of rows and are written by position in the end. Where fewer instances do not pass than pass,
 //! these are listed, and their sums are taken from those of all instances.
 
+use std::ops::Range;
+
 use super::accumulator::Accumulator;
 use super::bit_table::{BitColumns, Layout};
 use crate::simd::Instructions;
@@ -21,6 +23,8 @@ pub(super) struct Weighed<'a, L> {
     /// Where each group of them starts, and where the last ends.
     pub(super) starts: &'a [usize],
     pub(super) masses: &'a [L],
+    /// The same with those of the second of two classes subtracted.
+    pub(super) signed: &'a [L],
 }
 
 impl<L> Clone for Weighed<'_, L> {
@@ -35,87 +39,117 @@ impl<L> Copy for Weighed<'_, L> {}
 #[derive(Debug, Default)]
 pub(super) struct WeightedSums<L> {
     picks: Vec<u32>,
-    /// Of all instances that are counted, by group and position.
+    /// Of all instances that are counted, by part of the groups and position.
     all: Vec<L>,
     /// By position.
     pub(super) of: Vec<L>,
 }
 
 impl<L: Accumulator> Weighed<'_, L> {
-    /// Adds up the masses of the instances that are counted and that a mask has set, for each position from about
-    /// `first` on. Groups that are `negative` are subtracted. If `REST`, [`sum_all`](Self::sum_all) was called before,
-    /// and a group may be added up by the instances that the mask has not set.
+    /// Differences between two classes in place of masses.
     #[inline(always)]
-    pub(super) fn sum<P: Instructions, const REST: bool>(
+    pub(super) fn signed(self) -> Self {
+        Weighed { masses: self.signed, ..self }
+    }
+
+    /// Adds up the masses of the instances of some groups that are counted and that a mask has set, for each position
+    /// from about `first` on. If there is a `part`, [`sum_all`](Self::sum_all) was called before, and these groups are
+    /// that part: what the mask has not set may be taken from its sums.
+    #[inline(always)]
+    pub(super) fn sum<P: Instructions>(
         self,
         columns: &BitColumns,
-        groups: impl Iterator<Item = (usize, bool)>,
+        groups: Range<usize>,
         mask: impl Fn(usize) -> u32,
-        first: usize,
+        (first, part): (usize, Option<usize>),
         sums: &mut WeightedSums<L>,
     ) {
         let WeightedSums { picks, all, of } = sums;
-        of.clear();
-        of.resize(columns.stride, L::default());
-        for (group, negative) in groups {
+        let all = part.map(|part| &all[part * columns.stride..][..columns.stride]);
+        let counted = |group: usize, word: usize| {
             let size = self.starts[group + 1] - self.starts[group];
-            let words = columns.starts[group]..columns.starts[group + 1];
-            let counted = |word: usize| columns.in_use(word, group, size) & self.set.map_or(u32::MAX, |set| set[word]);
-            let count = |bits: u32| bits.count_ones() as usize;
-            let by_rest = REST && {
-                let n_set: usize = words.clone().map(|word| count(mask(word) & counted(word))).sum();
-                2 * n_set > words.clone().map(|word| count(counted(word))).sum()
-            };
-            if by_rest {
-                let all = &all[group * columns.stride..][..columns.stride];
-                of.iter_mut().zip(all).for_each(|(of, &all)| *of = add_or_take(*of, all, negative));
+            columns.in_use(word, group, size) & self.set.map_or(u32::MAX, |set| set[word])
+        };
+        let words = |group: usize| columns.starts[group]..columns.starts[group + 1];
+        let count = |bits: u32| bits.count_ones() as usize;
+        let by_rest = all.is_some() && {
+            let (mut n_set, mut n) = (0, 0);
+            for group in groups.clone() {
+                for word in words(group) {
+                    let counted = counted(group, word);
+                    n_set += count(mask(word) & counted);
+                    n += count(counted);
+                }
             }
-            // Room for the bits of a whole word behind the last.
-            picks.resize(picks.len().max(size + 32), 0);
-            let mut end = 0;
-            let start = self.starts[group];
-            for (at, word) in words.enumerate() {
-                let bits = if by_rest { !mask(word) } else { mask(word) } & counted(word);
+            2 * n_set > n
+        };
+        of.clear();
+        match all.filter(|_| by_rest) {
+            Some(all) => of.extend_from_slice(all),
+            None => of.resize(columns.stride, L::default()),
+        }
+        // Room for the bits of a whole word behind the last.
+        let most = self.starts[groups.end] - self.starts[groups.start] + 32;
+        if picks.len() < most {
+            picks.resize(most, 0);
+        }
+        let mut end = 0;
+        for group in groups {
+            for (at, word) in words(group).enumerate() {
+                let bits = if by_rest { !mask(word) } else { mask(word) } & counted(group, word);
                 let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
-                end += P::positions(bits, (start + 32 * at) as u32, room);
+                end += P::positions(bits, (self.starts[group] + 32 * at) as u32, room);
             }
-            let picks = &mut picks[..end];
-            if let Some(picked) = self.picked {
-                picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
-            }
-            // Masses of 64 bytes at a time, or of 32 if they are narrow; without masks, a byte of bits.
-            match size_of::<L>() {
-                2 => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
-                4 if P::HAS_MASKS => self.add_bits::<P, 16>(picks, negative ^ by_rest, first, of),
-                _ => self.add_bits::<P, 8>(picks, negative ^ by_rest, first, of),
-            }
+        }
+        let picks = &mut picks[..end];
+        if let Some(picked) = self.picked {
+            picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
+        }
+        match self.layout.lanes {
+            1 => self.add_rows::<P, 1>(picks, by_rest, first, of),
+            2 => self.add_rows::<P, 2>(picks, by_rest, first, of),
+            _ => self.add_rows::<P, 4>(picks, by_rest, first, of),
         }
     }
 
-    /// Adds up the masses of all instances that are counted, group by group.
+    /// Adds up the masses of all instances that are counted, for each of these parts of the groups.
     #[inline(always)]
-    pub(super) fn sum_all<P: Instructions>(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
+    pub(super) fn sum_all<P: Instructions>(
+        self,
+        columns: &BitColumns,
+        parts: impl Iterator<Item = Range<usize>>,
+        sums: &mut WeightedSums<L>,
+    ) {
         sums.all.clear();
-        for group in 0..self.starts.len() - 1 {
-            self.sum::<P, false>(columns, std::iter::once((group, false)), |_| u32::MAX, 0, sums);
+        for groups in parts {
+            self.sum::<P>(columns, groups, |_| u32::MAX, (0, None), sums);
             sums.all.extend_from_slice(&sums.of);
         }
     }
 
+    /// `WORDS` words of the rows at a time, 1, 2 or 4.
     #[inline(always)]
-    fn add_bits<P: Instructions, const BITS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
-        match self.layout.lanes {
-            1 => self.add_words::<P, BITS, 1>(picks, negative, first, of),
-            2 => self.add_words::<P, BITS, 2>(picks, negative, first, of),
-            _ => self.add_words::<P, BITS, 4>(picks, negative, first, of),
+    fn add_rows<P: Instructions, const WORDS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
+        let Weighed { rows, layout, masses, .. } = self;
+        for part in (0..layout.lanes).step_by(WORDS) {
+            if let Some(sums) = L::weigh::<P, WORDS>(rows, layout.lanes, part, picks, masses) {
+                add_by_position(layout, &sums, (0, part), negative, of);
+                continue;
+            }
+            // Masses of 64 bytes at a time, or of 32 if they are narrow; without masks, a byte of bits.
+            match size_of::<L>() {
+                4 if P::HAS_MASKS => self.add_words::<P, 16, WORDS>(picks, part, negative, first, of),
+                _ => self.add_words::<P, 8, WORDS>(picks, part, negative, first, of),
+            }
         }
     }
 
-    /// `WORDS` words of the rows at a time, 1, 2 or 4, and `BITS` bits of each.
+    /// `BITS` bits of each word at a time.
     #[inline(always)]
     fn add_words<P: Instructions, const BITS: usize, const WORDS: usize>(
         self,
         picks: &[u32],
+        part: usize,
         negative: bool,
         first: usize,
         of: &mut [L],
@@ -123,29 +157,51 @@ impl<L: Accumulator> Weighed<'_, L> {
         let Layout { lanes, per_lane } = self.layout;
         let first_bit = first / lanes / BITS * BITS;
         for bit in (first_bit..per_lane).step_by(BITS) {
-            for part in (0..lanes).step_by(WORDS) {
-                // One by one: of a loop, compilers put the words side by side and not their bits.
-                let [mut a, mut b, mut c, mut d] = [[L::default(); BITS]; 4];
-                for &pick in picks {
-                    let row: &[u32; WORDS] =
-                        self.rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
-                    let mass = self.masses[pick as usize];
-                    a = add_where::<P, _, BITS>(a, row[0] >> bit, mass);
-                    if WORDS > 1 {
-                        b = add_where::<P, _, BITS>(b, row[1] >> bit, mass);
-                    }
-                    if WORDS > 2 {
-                        c = add_where::<P, _, BITS>(c, row[2] >> bit, mass);
-                        d = add_where::<P, _, BITS>(d, row[3] >> bit, mass);
-                    }
+            // One by one: of a loop, compilers put the words side by side and not their bits.
+            let [mut a, mut b, mut c, mut d] = [[L::default(); BITS]; 4];
+            for &pick in picks {
+                let row: &[u32; WORDS] =
+                    self.rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
+                let mass = self.masses[pick as usize];
+                a = add_where::<P, _, BITS>(a, row[0] >> bit, mass);
+                if WORDS > 1 {
+                    b = add_where::<P, _, BITS>(b, row[1] >> bit, mass);
                 }
-                for at in 0..BITS.min(per_lane - bit) {
-                    let to = of[(bit + at) * lanes + part..].first_chunk_mut::<WORDS>().expect("positions of a row");
-                    for (to, sum) in to.iter_mut().zip([a[at], b[at], c[at], d[at]]) {
-                        *to = add_or_take(*to, sum, negative);
-                    }
+                if WORDS > 2 {
+                    c = add_where::<P, _, BITS>(c, row[2] >> bit, mass);
+                    d = add_where::<P, _, BITS>(d, row[3] >> bit, mass);
                 }
             }
+            let sums: &[_; WORDS] = &[a, b, c, d].first_chunk().copied().expect("four words at most");
+            add_by_position(self.layout, sums, (bit, part), negative, of);
+        }
+    }
+}
+
+/// Adds sums of bits from `bit` on, of words from `part` on, to those of positions: one bit of all words after the
+/// other.
+#[inline(always)]
+fn add_by_position<L: Accumulator, const BITS: usize, const WORDS: usize>(
+    Layout { lanes, per_lane }: Layout,
+    sums: &[[L; BITS]; WORDS],
+    (bit, part): (usize, usize),
+    negative: bool,
+    of: &mut [L],
+) {
+    let mut by_bit = [[L::default(); WORDS]; BITS];
+    for at in 0..BITS {
+        for word in 0..WORDS {
+            by_bit[at][word] = sums[word][at];
+        }
+    }
+    let n_bits = BITS.min(per_lane - bit);
+    let to = &mut of[bit * lanes + part..];
+    if lanes == WORDS {
+        let to = &mut to[..n_bits * WORDS];
+        to.iter_mut().zip(by_bit.as_flattened()).for_each(|(to, &sum)| *to = add_or_take(*to, sum, negative));
+    } else {
+        for (to, of_bit) in to.chunks_mut(lanes).zip(&by_bit[..n_bits]) {
+            to.iter_mut().zip(of_bit).for_each(|(to, &sum)| *to = add_or_take(*to, sum, negative));
         }
     }
 }
@@ -193,13 +249,10 @@ mod tests {
         #[inline(always)]
         fn run<P: Instructions>(self) {
             let Sum { weighed, columns, masks, first, sums, .. } = self;
-            let groups = [(0, false), (1, true)].into_iter();
             if self.rest {
-                weighed.sum_all::<P>(columns, sums);
-                weighed.sum::<P, true>(columns, groups, |word| masks[word], first, sums);
-            } else {
-                weighed.sum::<P, false>(columns, groups, |word| masks[word], first, sums);
+                weighed.sum_all::<P>(columns, [0..1, 0..2].into_iter(), sums);
             }
+            weighed.sum::<P>(columns, 0..2, |word| masks[word], (first, self.rest.then_some(1)), sums);
         }
     }
 
@@ -233,8 +286,15 @@ mod tests {
                     let set: Option<Vec<u32>> =
                         (case > 2).then(|| (0..columns.n_words()).map(|at| word(at + 2_000)).collect());
                     let set = set.as_deref();
-                    let weighed =
-                        Weighed { rows: &rows, layout, picked: Some(&picked), set, starts: &starts, masses: &masses };
+                    let weighed = Weighed {
+                        rows: &rows,
+                        layout,
+                        picked: Some(&picked),
+                        set,
+                        starts: &starts,
+                        masses: &masses,
+                        signed: &[],
+                    };
                     let first = if n_tests > 64 { 48 } else { 0 };
                     // Left over from another node.
                     let old = || vec![L::MAX; 3000];
@@ -252,8 +312,7 @@ mod tests {
                                 let bits = masks[word] & set.map_or(u32::MAX, |set| set[word]);
                                 let is_set = bits >> ((at - starts[group]) % 32) & 1 == 1;
                                 if is_set && passes(row as usize, test) {
-                                    let mass = masses[row as usize];
-                                    expected = if group == 0 { expected.plus(mass) } else { expected.minus(mass) };
+                                    expected = expected.plus(masses[row as usize]);
                                 }
                             }
                             assert!(

@@ -26,6 +26,8 @@ use crate::threads::{held, lock};
 pub(in crate::optimal) struct Counters {
     pub(in crate::optimal) nodes: AtomicU64,
     pub(in crate::optimal) depth_two: AtomicU64,
+    /// Branches of depth two that were bounded by rough masses.
+    pub(in crate::optimal) rough: AtomicU64,
     pub(in crate::optimal) bounded: AtomicU64,
     pub(in crate::optimal) cache_hits: AtomicU64,
 }
@@ -125,23 +127,41 @@ pub(super) struct NodeState<L> {
 /// Buffers to solve both branches of a root at depth two.
 #[derive(Debug, Default)]
 pub(super) struct ChildBuffers<L> {
-    /// Whether the buffers hold the smaller branch of the root at work, and whether its pairs are counted.
+    /// Whether the buffers hold the smaller branch of the root at work.
     pub(super) is_open: bool,
-    pub(super) is_counted: bool,
     /// Whether it was gathered; else `set` has its instances among those of the node.
     pub(super) is_compact: bool,
     pub(super) set: Vec<u32>,
     pub(super) picked: Vec<u32>,
     pub(super) starts: Vec<usize>,
     pub(super) columns: BitColumns,
+    pub(super) exact: ChildCounts<L>,
+    pub(super) rough: ChildCounts<u16>,
+    pub(super) overlaps: Overlaps<L>,
+    pub(super) inherited: Inherited<L>,
+}
+
+impl<L> ChildBuffers<L> {
+    /// Nothing is counted of the branches at work.
+    pub(super) fn forget_counts(&mut self) {
+        (self.exact.has_singles, self.exact.is_counted) = (false, false);
+        (self.rough.has_singles, self.rough.is_counted) = (false, false);
+    }
+}
+
+/// Counts of both branches of a root.
+#[derive(Debug, Default)]
+pub(super) struct ChildCounts<L> {
+    /// Whether those of single tests are there.
+    pub(super) has_singles: bool,
+    /// Whether all pairs of the smaller branch are counted.
+    pub(super) is_counted: bool,
     pub(super) pairs: Aligned<L>,
     /// Of the true and of the false branch.
     pub(super) singles: [Singles<L>; 2],
     pub(super) stumps: Stumps<L>,
     /// How much passes the root and each other test.
     pub(super) both: Aligned<L>,
-    pub(super) overlaps: Overlaps<L>,
-    pub(super) inherited: Inherited<L>,
 }
 
 /// What a parent knows of a child before it is solved, by the parent's positions.

@@ -1,0 +1,158 @@
+//! What is counted at a node, in the integers of an accumulator: all that there is, what passes single tests, and what
+//! passes pairs of them.
+
+use super::accumulator::Accumulator;
+use super::aligned::Aligned;
+use super::bit_table::{BitColumns, Layout};
+use super::node::NONE;
+use super::pair_counts::{CountPairs, CountRow, Counted};
+use super::pair_shape::PairShape;
+use super::singles::Singles;
+use super::two_class::Differences;
+use super::weighted_counts::{Weighed, WeightedSums};
+use crate::budget::{Stop, Ticker};
+use crate::simd::{BLOCK, Isa};
+
+/// The cases of a node as bits, whatever they weigh.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NodeBits<'a> {
+    pub(super) rows: &'a [u32],
+    pub(super) layout: Layout,
+    pub(super) columns: &'a BitColumns,
+    /// Where each group of instances starts, and where the last ends.
+    pub(super) starts: &'a [usize],
+    /// Positions with a test.
+    pub(super) live: &'a [u32],
+    /// For each position [`NONE`] if it has no test.
+    pub(super) origin: &'a [u32],
+}
+
+/// Counts of the cases of a node.
+#[derive(Debug, Default)]
+pub(super) struct Counts<L> {
+    /// The mass of each instance, if they are weighed; else empty.
+    pub(super) masses: Vec<L>,
+    /// The same with those of the second of two classes subtracted.
+    signed: Vec<L>,
+    /// Mass of each channel.
+    pub(super) totals: Vec<L>,
+    pub(super) pairs: Aligned<L>,
+    /// For two classes, how much more of the first than of the second.
+    pub(super) differences: Aligned<L>,
+    pub(super) singles: Singles<L>,
+    sums: WeightedSums<L>,
+}
+
+impl<L: Accumulator> Counts<L> {
+    /// Counts single tests from masses and totals, and all pairs if they are kept.
+    pub(super) fn count(
+        &mut self,
+        isa: Isa,
+        (shape, bits): (PairShape, NodeBits),
+        keeps: bool,
+        ticker: &mut Ticker,
+    ) -> Result<(), Stop> {
+        self.signed.clear();
+        if shape.by_difference() && self.is_weighed() {
+            self.signed.extend_from_slice(&self.masses);
+            let of_second = bits.starts[shape.of_channel[1].start]..bits.starts[shape.of_channel[1].end];
+            self.signed[of_second].iter_mut().for_each(|mass| *mass = L::default().minus(*mass));
+        }
+        if keeps {
+            self.count_pairs(isa, (shape, bits), ticker)?;
+        }
+        let Singles { mut true_side, mut false_side } = std::mem::take(&mut self.singles);
+        let mut sums = std::mem::take(&mut self.sums);
+        true_side.fill_with(shape.row(), L::default());
+        false_side.fill_with(shape.row(), L::default());
+        isa.run(CountRow { shape, counted: self.counted(bits, None), of: None, row: &mut true_side, sums: &mut sums });
+        for position in 0..shape.stride {
+            for channel in 0..shape.channels {
+                let slot = shape.slot(channel, position);
+                false_side[slot] = self.totals[channel].minus(true_side[slot]);
+            }
+        }
+        (self.singles, self.sums) = (Singles { true_side, false_side }, sums);
+        Ok(())
+    }
+
+    fn count_pairs(&mut self, isa: Isa, (shape, bits): (PairShape, NodeBits), ticker: &mut Ticker) -> Result<(), Stop> {
+        let (mut pairs, mut sums) = (std::mem::take(&mut self.pairs), std::mem::take(&mut self.sums));
+        pairs.grow(shape.n_pairs());
+        let (counted, live) = (self.counted(bits, None), bits.live);
+        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums: &mut sums, ticker });
+        (self.pairs, self.sums) = (pairs, sums);
+        result?;
+        // Positions without a test pass nothing, in their rows as in their columns.
+        let row = shape.row();
+        for position in (0..shape.stride).filter(|&position| bits.origin[position] == NONE) {
+            self.pairs[position * row..(position + 1) * row].fill(L::default());
+        }
+        if shape.by_difference() {
+            let differences = &mut self.differences;
+            differences.grow(shape.room(true));
+            isa.run(Differences { shape, pairs: &self.pairs, differences });
+        }
+        Ok(())
+    }
+
+    /// What to count of the node: all instances, or a set of them.
+    pub(super) fn counted<'a>(&'a self, bits: NodeBits<'a>, set: Option<&'a [u32]>) -> Counted<'a, L> {
+        let NodeBits { rows, layout, starts, columns, .. } = bits;
+        let weighed = Weighed { rows, layout, picked: None, set, starts, masses: &self.masses, signed: &self.signed };
+        Counted { columns, weighed: self.is_weighed().then_some(weighed), set }
+    }
+
+    /// What to count of a part of it that was gathered: these instances, and where groups of them start.
+    pub(super) fn part<'a>(
+        &'a self,
+        bits: NodeBits<'a>,
+        columns: &'a BitColumns,
+        picked: &'a [u32],
+        starts: &'a [usize],
+    ) -> Counted<'a, L> {
+        let weighed = self.counted(bits, None).weighed.map(|all| Weighed { picked: Some(picked), starts, ..all });
+        Counted { columns, weighed, set: None }
+    }
+
+    /// Where what trees of depth two are found from is kept.
+    pub(super) fn matrix(&self, shape: PairShape) -> &Aligned<L> {
+        if shape.by_difference() { &self.differences } else { &self.pairs }
+    }
+
+    /// The same, to be counted.
+    pub(super) fn matrix_mut(&mut self, shape: PairShape) -> &mut Aligned<L> {
+        if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
+    }
+
+    /// Whether instances have a mass each.
+    pub(super) fn is_weighed(&self) -> bool {
+        !self.masses.is_empty()
+    }
+
+    /// Writes to `row` how much passes both f and each other test, per channel; from pairs if they are kept.
+    pub(super) fn pairs_of(
+        &self,
+        isa: Isa,
+        (shape, bits): (PairShape, NodeBits),
+        (f, keeps): (usize, bool),
+        row: &mut Aligned<L>,
+        sums: &mut WeightedSums<L>,
+    ) {
+        let length = shape.row();
+        row.fill_with(length, L::default());
+        if !keeps {
+            isa.run(CountRow { shape, counted: self.counted(bits, None), of: Some(f), row, sums });
+            return;
+        }
+        let start = f / BLOCK * BLOCK;
+        for channel in 0..shape.channels {
+            let slot = shape.slot(channel, f);
+            for g in 0..start {
+                row[shape.slot(channel, g)] = self.pairs[g * length + slot];
+            }
+        }
+        let start = start * shape.channels;
+        row[start..].copy_from_slice(&self.pairs[f * length + start..(f + 1) * length]);
+    }
+}
