@@ -6,8 +6,8 @@ use crate::criterion::{Costs, Criterion};
 use crate::data::{Dataset, Target};
 use crate::error::{Error, Result};
 use crate::objective::{ClassWeight, check_class_weight};
-use crate::threads;
 use crate::tree::Unseen;
+use crate::{simd, threads};
 
 /// How nominal columns are split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -129,6 +129,7 @@ impl Params {
         }
         self.limits.checked()?;
         threads::checked(self.threads)?;
+        simd::checked()?;
         Ok(Checked(self))
     }
 }

@@ -6,8 +6,8 @@ use crate::constraint::{Constraints, check_min_leaf_mass};
 use crate::data::{Binarizer, Thresholds};
 use crate::error::{Error, Result};
 use crate::objective::{ClassWeight, Loss, check_class_weight};
-use crate::threads;
 use crate::tree::Unseen;
+use crate::{simd, threads};
 
 /// What to search for, and how.
 #[derive(Debug, Clone, PartialEq)]
@@ -186,6 +186,7 @@ impl Params {
         }
         self.limits.checked()?;
         threads::checked(self.threads)?;
+        simd::checked()?;
         let binarizer = self.binarizer.clone().checked()?;
         let all =
             matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All) && binarizer.max_thresholds.is_none();

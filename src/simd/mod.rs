@@ -15,6 +15,10 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 mod x86_lanes;
 
+use std::sync::OnceLock;
+
+use crate::error::{Error, Result};
+
 pub(crate) use lanes::{LANES, LaneSums, Lines, Step};
 
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
@@ -293,9 +297,26 @@ impl Isa {
         sets
     }
 
-    /// The best set of this processor.
+    /// The best set of this processor, but none beyond what [`VARIABLE`] names.
     pub(crate) fn best() -> Isa {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        // [`checked`] has refused a variable that names no set.
+        *BEST.get_or_init(|| named().ok().flatten().unwrap_or_else(Isa::of_processor))
+    }
+
+    fn of_processor() -> Isa {
         *Isa::all().last().expect("there is always the baseline")
+    }
+
+    /// What [`VARIABLE`] calls it.
+    fn name(self) -> &'static str {
+        match self.0 {
+            InstructionSet::Baseline => "portable",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 => "avx2",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512 => "avx512",
+        }
     }
 
     /// Runs a kernel compiled for this set.
@@ -312,6 +333,30 @@ impl Isa {
             InstructionSet::Avx512 => unsafe { avx512(kernel) },
         }
     }
+}
+
+/// The environment variable that names the instruction set to use, for study: what a processor without the best ones
+/// would take. It is read once.
+pub(crate) const VARIABLE: &str = "LATTREE_ISA";
+
+/// The set that [`VARIABLE`] names, if it is set. Fails if this processor has no such set.
+fn named() -> Result<Option<Isa>> {
+    let Some(value) = std::env::var_os(VARIABLE).filter(|value| !value.is_empty()) else { return Ok(None) };
+    let text = value.to_string_lossy();
+    let names: Vec<String> = Isa::all().iter().map(|isa| format!("{:?}", isa.name())).collect();
+    match Isa::all().into_iter().find(|isa| isa.name() == text) {
+        Some(isa) => Ok(Some(isa)),
+        None => Err(Error::InvalidParameter {
+            name: VARIABLE,
+            expected: format!("{}, the instruction sets of this processor that there is code for", names.join(" or ")),
+            got: format!("{text:?}"),
+        }),
+    }
+}
+
+/// Checks that [`VARIABLE`], if it is set, names a set of this processor.
+pub(crate) fn checked() -> Result<()> {
+    named().map(drop)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -204,6 +204,29 @@ def test_fault_w_an_invalid_number_of_threads_in_the_environment(kind, value, mo
         kind()
 
 
+def test_instruction_sets_are_named_by_the_environment():
+    program = """
+import lattree
+data = lattree.datasets.load("hepatitis")
+for search in (lattree.OptimalTreeSearch, lattree.GreedyTreeSearch):
+    try:
+        print(search(max_depth=3).run(data).tree.to_json())
+    except lattree.ParameterError as error:
+        print(error)
+"""
+
+    def told(**environment):
+        command = [sys.executable, "-c", program]
+        return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, check=True).stdout
+
+    assert told(LATTREE_ISA="portable") == told(LATTREE_ISA="") == told()
+    refused = told(LATTREE_ISA="avx3").splitlines()
+    assert len(refused) == 2
+    for line in refused:
+        assert line.startswith('`LATTREE_ISA` must be "portable"')
+        assert 'got "avx3"' in line
+
+
 @pytest.mark.parametrize("kind", [kind for kind in SEARCHES if kind is not lattree.GreedyTreeSearch])
 @pytest.mark.parametrize("target", ["numbers", None])
 def test_fault_w_errors_name_no_other_search(kind, target):
