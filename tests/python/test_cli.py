@@ -8,6 +8,7 @@ import sys
 import time
 
 import polars as pl
+import psutil
 import pytest
 
 import lattree
@@ -201,7 +202,10 @@ def test_errors_are_one_line(tmp_path, table):
 def test_interrupt_prints_the_best_tree_so_far():
     command = [*COMMAND, "optimal", "ionosphere", "--max-depth", "8", "--thresholds", "all"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(3)  # long enough to be inside the search, which takes hours
+        # By the processor's time, whatever else runs: starting up takes one second of it, the search takes hours.
+        watched = psutil.Process(process.pid)
+        while process.poll() is None and sum(watched.cpu_times()[:2]) < 3:
+            time.sleep(0.05)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=20)
