@@ -183,6 +183,17 @@ impl Budget {
         self.start.elapsed().as_secs_f64()
     }
 
+    /// Which part of the time or of the search nodes is used up, whichever is more; 0 where neither is limited.
+    pub fn used(&self) -> f64 {
+        let of_time = self.deadline.map_or(0.0, |end| match end.duration_since(self.start).as_secs_f64() {
+            0.0 => 1.0,
+            all => self.seconds() / all,
+        });
+        let of_nodes =
+            if self.node_limit == u64::MAX { 0.0 } else { self.nodes() as f64 / self.node_limit.max(1) as f64 };
+        of_time.max(of_nodes)
+    }
+
     /// Search nodes visited so far.
     pub fn nodes(&self) -> u64 {
         self.nodes.load(Relaxed)
@@ -388,7 +399,9 @@ mod tests {
         let asks = |goes_on| Budget::new(Limits::default()).asking(Duration::ZERO, move || goes_on);
         assert_eq!([asks(true).check(), asks(false).check()], [Ok(()), Err(Stop::Cancelled)]);
         let two_nodes = Budget::new(Limits { nodes: Some(2), ..Limits::default() });
+        assert_eq!(two_nodes.used(), 0.0);
         assert_eq!([two_nodes.visit(), two_nodes.visit(), two_nodes.visit()], [Ok(()), Ok(()), Err(Stop::Nodes)]);
+        assert_eq!((two_nodes.used(), spent.used(), cancelled.used()), (1.5, 1.0, 0.0));
     }
 
     #[test]

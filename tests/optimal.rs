@@ -241,6 +241,47 @@ fn limits_leave_a_valid_tree_and_a_true_bound() {
     }
 }
 
+/// Under a limit of nodes that allows no proof a neighbourhood search finds better trees: valid ones, the same in each
+/// run, no better than the best there is, and on most tables better than those of the proof alone.
+#[test]
+fn limits_of_nodes_leave_good_trees() {
+    let (tried, best, optimal) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
+    for_seeds(600, |seed| {
+        let mut random = Random::new(12_000_000 + seed);
+        let data = random_numbers(&mut random);
+        let engine = *random.pick(&[Engine::Tests, Engine::Continuous]);
+        let params = Params {
+            max_depth: if engine == Engine::Tests { 5 } else { 4 },
+            min_leaf: *random.pick(&[1, 1, 1, 2, 5]),
+            node_penalty: *random.pick(&[0.0, 0.0, 0.5]),
+            engine,
+            threads: Some(1),
+            rank: Rank::Objective,
+            ..Params::default()
+        };
+        let exact = run(&data, &params);
+        let limits = Limits { nodes: Some(*random.pick(&[300, 1_000, 3_000])), ..Limits::default() };
+        let params = Params { limits, ..params };
+        let [outcome, again] = [run(&data, &params), run(&data, &params)];
+        let say = || format!("seed {seed}, {params:?}\n{data:?}\n{outcome:?}");
+        assert_eq!((&outcome.tree, outcome.objective), (&again.tree, again.objective), "{}", say());
+        assert_eq!(cost_of(&data, &outcome, params.node_penalty), outcome.objective, "{}", say());
+        assert!(outcome.lower_bound <= exact.objective && exact.objective <= outcome.objective, "{}", say());
+        assert!(outcome.tree.depth() <= params.max_depth as usize, "{}", say());
+        if outcome.status == Status::Optimal {
+            assert_eq!(outcome.tree, exact.tree, "{}", say());
+        }
+        if outcome.stats.get("steps").is_some_and(|&steps| steps > 0) {
+            tried.fetch_add(1, Relaxed);
+            best.fetch_add(u64::from(outcome.objective == exact.objective), Relaxed);
+            optimal.fetch_add(u64::from(outcome.status == Status::Optimal), Relaxed);
+        }
+    });
+    let [tried, best, optimal] = [tried, best, optimal].map(AtomicU64::into_inner);
+    println!("{tried} with steps, {best} at the least cost, {optimal} proved");
+    assert!(tried > 150 && 2 * best > tried, "{tried} with steps, {best} at the least cost");
+}
+
 /// A table whose rows weigh, and one whose rows are counted: `min_leaf_mass` of the first is `min_leaf` of the second.
 #[test]
 fn mass_takes_the_place_of_cases() {

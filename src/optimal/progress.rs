@@ -119,6 +119,11 @@ impl<'a> Anytime<'a> {
         self.lock().cost - self.constant
     }
 
+    /// The best tree.
+    pub(super) fn shape(&self) -> Shape {
+        self.lock().shape.clone()
+    }
+
     pub(super) fn finish(self) -> Incumbent {
         held(self.incumbent.into_inner())
     }

@@ -125,6 +125,19 @@ impl<M: Mass> Solver for &Reference<'_, M> {
         Ok(if passes { pass } else { fail })
     }
 
+    fn n_tests(&self) -> u64 {
+        self.problem.n_tests as u64
+    }
+
+    /// Nothing is found fast.
+    fn exact_depth(&self) -> u32 {
+        u32::MAX
+    }
+
+    fn splits(&mut self, cases: &mut Cases, test: u32) -> Result<bool, Stop> {
+        Ok(self.split(cases, test as usize).is_some())
+    }
+
     /// The one of least cost as a root over two leaves.
     fn promising(&mut self, cases: &mut Cases, _limits: TreeLimits, _most: usize) -> Result<Vec<u32>, Stop> {
         let (mut best, ticker) = (None, &mut Ticker::new(self.budget));
@@ -141,6 +154,10 @@ impl<M: Mass> Solver for &Reference<'_, M> {
 
     fn is_long(&self, _depth: u32) -> bool {
         true
+    }
+
+    fn times_per_level(&self) -> [f64; 2] {
+        [1.0, 1.0]
     }
 
     fn first_depth(&self, _depth: u32) -> u32 {

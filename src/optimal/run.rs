@@ -205,6 +205,7 @@ impl<'a> Run<'a> {
             let result = engine.search(problem.root(), request, anytime, &mut timing);
             stats.extend(engine.counts());
             stats.insert("threads", threads as u64);
+            stats.insert("steps", timing.steps);
             if request.limits.depth > 2 {
                 timing.tell(stats);
             }

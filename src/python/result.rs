@@ -109,9 +109,11 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 /// trace : list of (seconds, objective, lower_bound)
 ///     One entry per change.
 /// stats : dict of str to int
-///     Counters: search nodes (`nodes`), distinct rows (`patterns`), `threads`. The engine over tests adds depth-two
-///     problems solved, cache hits and bytes, and nodes cut by bounds; the continuous engine adds thresholds tried
-///     (`cuts_tried`) and rows read in looking for the best single splits (`instances_scanned`).
+///     Counters: search nodes (`nodes`), distinct rows (`patterns`), `threads`, steps of the search for better trees
+///     where a limit allows no proof (`steps`). The engine over tests adds depth-two problems solved (`depth_two`, and
+///     `rough_bounds` where masses of many digits are rounded first), cache hits and bytes, and nodes cut by bounds; the
+///     continuous engine adds thresholds tried (`cuts_tried`) and rows read in looking for the best single splits
+///     (`instances_scanned`).
 #[pyclass(frozen, module = "lattree", name = "OptimalResult")]
 pub struct PyOptimalResult {
     tree: Py<PyTree>,

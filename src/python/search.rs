@@ -103,7 +103,7 @@ const KEYWORDS: [&str; 17] = [
 ///     raise DataError.
 /// time_limit : float or None, default=None
 ///     Seconds of wall clock for all of :meth:`run`; when spent, the best tree so far comes back with
-///     ``status == "time_limit"``. How far a search comes in a time depends on the machine and what else runs there:
+///     ``status == "time_limit"``. Where the time allows no proof most of it goes into better trees. How far a search comes in a time depends on the machine and what else runs there:
 ///     such a result does not repeat exactly.
 /// node_limit : int or None, default=None
 ///     The most search nodes. With ``threads=1`` a result under it repeats exactly, on every machine.

@@ -81,6 +81,21 @@ impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
         Ok(BinaryNode::new(if side == 1 { one } else { zero }, self.engine.nodes.take()))
     }
 
+    fn n_tests(&self) -> u64 {
+        self.engine.problem.n_tests as u64
+    }
+
+    fn exact_depth(&self) -> u32 {
+        3
+    }
+
+    fn splits(&mut self, node: &mut BinaryNode<L>, test: u32) -> Result<bool, Stop> {
+        let problem = self.engine.problem;
+        let sides = problem.split(&node.cases, test as usize);
+        let is_large = |side: &Cases| !side.rows.is_empty() && problem.admissible(&problem.totals(side));
+        Ok(sides.iter().all(is_large))
+    }
+
     fn release(&mut self, node: BinaryNode<L>) {
         self.engine.nodes.give(node.buffers);
     }
@@ -94,6 +109,10 @@ impl<M: Mass, L: Accumulator> Solver for BinarySolver<'_, '_, M, L> {
 
     fn is_long(&self, depth: u32) -> bool {
         self.engine.instances.work(depth) > LONG
+    }
+
+    fn times_per_level(&self) -> [f64; 2] {
+        [10.0, 100.0]
     }
 
     fn first_depth(&self, depth: u32) -> u32 {

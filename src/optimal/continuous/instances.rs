@@ -73,6 +73,11 @@ impl<I> RankedInstances<'_, I> {
         self.columns[column].first_test + rank as u32
     }
 
+    /// How many tests there are.
+    pub(super) fn n_tests(&self) -> u64 {
+        self.columns.last().map_or(0, |last| u64::from(last.first_test) + last.n_cuts as u64)
+    }
+
     /// The column of a test, and the last rank before it.
     pub(super) fn column_and_rank(&self, test: u32) -> (usize, usize) {
         let column = self.columns.partition_point(|column| column.first_test <= test) - 1;

@@ -92,13 +92,15 @@ fn with_index<'b, I: Index>(
         anytime.without(constant);
         let mut solver = ContinuousSolver::new(workers);
         let mut root = solver.root();
-        let stop = driver::search(&mut solver, &mut root, run.request(), &anytime, &mut Timing::default()).err();
+        let mut timing = Timing::default();
+        let stop = driver::search(&mut solver, &mut root, run.request(), &anytime, &mut timing).err();
         let workers = solver.workers;
         if let Some(check) = &check {
             stats.insert("bounds_checked", check.n_checked());
         }
         stats.insert("patterns", table.n_patterns as u64);
         stats.insert("threads", threads as u64);
+        stats.insert("steps", timing.steps);
         stats.insert("cuts_tried", workers.iter().map(|worker| worker.tried).sum());
         stats.insert("instances_scanned", workers.iter().map(|worker| worker.stumps.scans).sum());
         Ok((anytime.finish(), stop))

@@ -4,6 +4,7 @@ use smallvec::smallvec;
 
 use super::super::driver::{Root, Solver, TreeLimits};
 use super::super::progress::Anytime;
+use super::super::shape::Shape;
 use super::interval::{End, Interval};
 use super::node::CutSide;
 use super::parallel::RootSearch;
@@ -114,6 +115,32 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
         self.workers[0].first_root(level, limits, cost as i64, open)
     }
 
+    fn best_tree(
+        &mut self,
+        node: &mut ContinuousNode,
+        limits: TreeLimits,
+        cutoff: u64,
+    ) -> Result<Option<(Shape, u64)>, Stop> {
+        let (level, ask) = (self.go_to(node), self.ask(limits, cutoff, false));
+        let solved = self.workers[0].solve(level, &ask)?;
+        Ok(solved.shape.map(|shape| (shape, solved.upper as u64)))
+    }
+
+    fn n_tests(&self) -> u64 {
+        self.workers[0].ground().n_tests()
+    }
+
+    fn splits(&mut self, node: &mut ContinuousNode, test: u32) -> Result<bool, Stop> {
+        let level = self.go_to(node);
+        let worker = &mut self.workers[0];
+        let (column, rank) = worker.ground().column_and_rank(test);
+        worker.nodes.open(level, column);
+        let (opened, min_leaf) = (worker.nodes.opened(level, column), worker.ground().min_leaf);
+        let cut = opened.ranks.partition_point(|at| at.get() <= rank);
+        let (first, last) = if min_leaf > 1 { opened.admissible(min_leaf) } else { (1, opened.last) };
+        Ok(cut >= first && cut <= last.min(opened.last))
+    }
+
     fn branch(&mut self, node: &mut ContinuousNode, test: u32, passes: bool) -> Result<ContinuousNode, Stop> {
         let level = self.go_to(node);
         let worker = &mut self.workers[0];
@@ -143,6 +170,10 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
 
     fn is_long(&self, _depth: u32) -> bool {
         true
+    }
+
+    fn times_per_level(&self) -> [f64; 2] {
+        [30.0, 100.0]
     }
 
     fn first_depth(&self, depth: u32) -> u32 {

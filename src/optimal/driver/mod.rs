@@ -2,11 +2,12 @@
 //!
 //! A [`Solver`] answers questions about subproblems: what trees within given limits cost at least on some cases, and
 //! which root comes first among those that reach a cost. The driver asks them in order: `limited` for first trees, then
-//! the least cost for one depth after the other, then `canonical` for the tree that is defined by least costs alone,
+//! the least cost for one depth after the other, with `local` for better trees where a limit allows no proof, then `canonical` for the tree that is defined by least costs alone,
 //! and `smallest` for the one of the fewest nodes.
 
 mod canonical;
 mod limited;
+mod local;
 mod smallest;
 
 use std::collections::BTreeMap;
@@ -85,6 +86,28 @@ pub(super) trait Solver {
     /// Takes back the buffers of a node.
     fn release(&mut self, _node: Self::Node) {}
 
+    /// A tree of least cost, whichever, and its cost, if that is below the cutoff.
+    fn best_tree(
+        &mut self,
+        node: &mut Self::Node,
+        limits: TreeLimits,
+        cutoff: u64,
+    ) -> Result<Option<(Shape, u64)>, Stop> {
+        let cost = self.solve(node, limits, cutoff)?;
+        Ok(if cost < cutoff { Some((canonical(self, node, limits, cost)?, cost)) } else { None })
+    }
+
+    /// How many tests there are.
+    fn n_tests(&self) -> u64;
+
+    /// Up to which depth trees are found fast enough to be found again and again.
+    fn exact_depth(&self) -> u32 {
+        2
+    }
+
+    /// Whether a test splits the cases of a node into branches that are large enough.
+    fn splits(&mut self, node: &mut Self::Node, test: u32) -> Result<bool, Stop>;
+
     /// The roots of the best trees of depth two, the best first, no more than `most`; each splits the cases.
     fn promising(&mut self, node: &mut Self::Node, limits: TreeLimits, most: usize) -> Result<Vec<u32>, Stop>;
 
@@ -94,6 +117,9 @@ pub(super) trait Solver {
     /// The depth of the first of the searches that end with one of this depth: shallower ones take a small part of the
     /// time and give incumbents that cut the deeper ones short.
     fn first_depth(&self, depth: u32) -> u32;
+
+    /// How many times as long the search for one more level takes, at least and at most, as a rule.
+    fn times_per_level(&self) -> [f64; 2];
 
     /// The least cost for all cases, if that is below `known`, else `known`. Offers the trees that it finds on the way;
     /// if `proves`, its bounds are bounds on all trees asked for.
@@ -138,11 +164,12 @@ pub(super) struct Request {
     pub(super) discrepancies: Option<u32>,
 }
 
-/// Seconds that the parts of a search took.
+/// What the parts of a search took: seconds, and steps of the neighbourhood search.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Timing {
     pub(super) proof: f64,
     pub(super) rebuild: f64,
+    pub(super) steps: u64,
 }
 
 impl Timing {
@@ -152,6 +179,10 @@ impl Timing {
         stats.insert("rebuild_us", (self.rebuild * 1e6) as u64);
     }
 }
+
+/// The part of the limits that is for better trees where those allow no proof, and where they may.
+const FOR_TREES: f64 = 0.85;
+const BESIDE_PROOF: f64 = 0.1;
 
 /// Finds a tree of least cost, proves it, and leaves the tree that users get with `anytime`; or what it had when a
 /// limit struck.
@@ -172,10 +203,24 @@ pub(super) fn search<S: Solver>(
         if let Some(most) = discrepancies.max(first) {
             limited::offer(solver, root, limits, most, anytime)?;
         }
-        for depth in solver.first_depth(limits.depth)..=limits.depth {
-            let is_last = depth == limits.depth;
+        let first_depth = solver.first_depth(limits.depth);
+        // Which part of the limits the last depth took.
+        let mut took = 0.0;
+        for depth in first_depth..=limits.depth {
+            let (used, levels) = (solver.budget().used(), limits.depth + 1 - depth);
+            let needs = |times: f64| took * times.powi(levels as i32);
+            let [least, most] = solver.times_per_level();
+            if depth > first_depth && needs(most) > 1.0 - used {
+                // The proof may be out of reach, or is: better trees are not.
+                let part = if needs(least) > 1.0 - used { FOR_TREES } else { BESIDE_PROOF };
+                let all = (1.0 - used) * part;
+                timing.steps +=
+                    local::improve(solver, root, limits, anytime, |solver| (solver.budget().used() - used) / all)?;
+            }
+            let (is_last, started) = (depth == limits.depth, solver.budget().used());
             let known = cost.min(anytime.cost());
             cost = solver.deepen(root, TreeLimits::new(depth, limits.nodes), known, anytime, is_last)?;
+            took = solver.budget().used() - started;
         }
     }
     anytime.prove(cost);
