@@ -21,6 +21,8 @@ pub(super) enum Reason {
     Leaf,
     /// The branch was solved.
     Solved,
+    /// Its masses were rounded down.
+    Rough,
     /// A similar branch was solved (MurTree, section 4.4).
     Similarity,
     /// The same or a similar set was solved by way of other tests.

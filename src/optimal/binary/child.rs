@@ -34,19 +34,25 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         cell: &mut ChildBuffers<L>,
     ) -> Result<(), Stop> {
         match run.ask.depth {
-            3 => self.raise(run, root, side, &self.solve_depth_two(run, root, side, &floors, cell)?),
-            _ => self.raise(run, root, side, &self.solve_deep(run, root, side, cutoffs, floors, cell)?),
+            3 => {
+                let costs = self.solve_depth_two(run, root, side, &floors, cell)?;
+                self.raise(Reason::Solved, run, (root, side), &costs);
+            }
+            _ => {
+                let costs = self.solve_deep(run, root, side, cutoffs, floors, cell)?;
+                self.raise(Reason::Solved, run, (root, side), &costs);
+            }
         }
         Ok(())
     }
 
     /// Raises the bounds of a branch, by level.
-    fn raise(&self, run: &NodeTask<L>, root: usize, side: usize, values: &[u64]) {
+    fn raise(&self, reason: Reason, run: &NodeTask<L>, (root, side): (usize, usize), values: &[u64]) {
         let mut state = write(run.state);
         for (level, &value) in values.iter().enumerate().take(run.branch.len()) {
             state.bounds.raise(side, level, root, value);
         }
-        self.check_roots(Reason::Solved, run.node, run.ask, &state.bounds);
+        self.check_roots(reason, run.node, run.ask, &state.bounds);
     }
 
     /// The costs of a branch of depth three or more, by level.
@@ -221,7 +227,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 node.rough.counts.pairs_of(self.isa, (shape, branch.bits), (root, node.keeps), both, sums);
             }
             let least = self.best_stumps(&branch, &node.rough.counts, rough, Some(node.rough.below(floor)))?;
-            self.raise(run, root, side, &[node.rough.bound(least).min(leaf)]);
+            let bound = node.rough.bound(least).min(leaf);
+            self.raise(Reason::Rough, run, (root, side), &[bound]);
         }
         Ok(())
     }
