@@ -2,12 +2,12 @@
 //!
 //! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
 //! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of
-//! an `accumulator` and the sizes of a `pair_shape`. `two_class` and `multi_class` find trees of depth two from that.
-//! `root_bounds` learns from solved roots what others cannot undercut. `search` tries the roots of a node, and `child`
-//! solves their branches under all `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as
-//! the driver sees it, which asks about a `subproblem`; `canonical` finds the roots of the tree that users get, and
-//! `check` compares bounds with the reference. `crate::simd` compiles the hot loops for several instruction sets;
-//! `bench_hooks` has them measured.
+//! an `accumulator` and the sizes of a `pair_shape`; `counts` keeps what is counted at a node, and `rough` the same of
+//! rounded masses. `two_class` and `multi_class` find trees of depth two from that. `root_bounds` learns from solved
+//! roots what others cannot undercut. `search` tries the roots of a node, and `child` solves their branches under all
+//! `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as the driver sees it, which asks
+//! about a `subproblem`; `canonical` finds the roots of the tree that users get, and `check` compares bounds with the
+//! reference. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -71,7 +71,7 @@ pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth
     // Among the counts of single tests, the sums of all instances that are weighed, at the node and per thread.
     let singles = stride * (10 * channels + 16) * lane + 64 * stride;
     let words = n / 32 + instances.groups.len() as u64;
-    let rows = n * (4 * layout.lanes as u64 + 16 + lane) + words * (8 * stride + 64);
+    let rows = n * (4 * layout.lanes as u64 + 16 + 2 * lane) + words * (8 * stride + 64);
     let of_node = matrices.saturating_add(singles + rows);
     let all_rows = n * 4 * layout.lanes as u64;
     (of_node + of_node / 4).saturating_mul(u64::from(depth.max(2) - 1) * threads as u64).saturating_add(all_rows)
