@@ -242,6 +242,11 @@ impl Budget {
         Scope { budget: self, before: self.reserved.load(Relaxed) }
     }
 
+    /// Why no worker has begun: the run had to stop, or there was no memory for any.
+    pub(crate) fn why_not_begun(&self) -> Stop {
+        self.check().err().unwrap_or(Stop::Memory)
+    }
+
     /// Counts one search node. Fails if there are no more, or if any worker had to stop.
     pub fn visit(&self) -> std::result::Result<(), Stop> {
         match self.stopped.get() {
@@ -393,8 +398,9 @@ mod tests {
         let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
         assert_eq!(Ticker::new(&spent).tick(0), Err(Stop::Time));
         let cancelled = Budget::new(Limits::default());
-        assert_eq!(Ticker::new(&cancelled).tick(0), Ok(()));
+        assert_eq!((Ticker::new(&cancelled).tick(0), cancelled.why_not_begun()), (Ok(()), Stop::Memory));
         cancelled.cancel();
+        assert_eq!(cancelled.why_not_begun(), Stop::Cancelled);
         assert_eq!(cancelled.check(), Err(Stop::Cancelled));
         let asks = |goes_on| Budget::new(Limits::default()).asking(Duration::ZERO, move || goes_on);
         assert_eq!([asks(true).check(), asks(false).check()], [Ok(()), Err(Stop::Cancelled)]);

@@ -192,13 +192,13 @@ impl<'a> AcceptSearch<'a> {
                 |other: ScopedJoinHandle<'_, _>| other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             others.into_iter().map(join).chain([here]).collect()
         });
-        // One worker that had memory has done all tasks.
-        let without_memory = worked.iter().all(|worked| worked.is_err()).then_some(Stop::Memory);
+        // One worker that could begin has done all tasks.
+        let not_begun = worked.iter().all(|worked| worked.is_err()).then(|| self.budget.why_not_begun());
         for worked in worked.into_iter().flatten() {
             stats.add(&worked.stats);
             found.extend(worked.found);
         }
-        queue.stopped().or(without_memory)
+        queue.stopped().or(not_begun)
     }
 
     fn outcome<S: FeatureSet>(

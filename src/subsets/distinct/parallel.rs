@@ -167,7 +167,7 @@ impl Enumeration<'_> {
             let produced = producer.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             end = end.and(produced.map_err(VisitEnd::Stop));
             if n_worked == 0 {
-                end = end.and(Err(VisitEnd::Stop(Stop::Memory)));
+                end = end.and(Err(VisitEnd::Stop(self.budget.why_not_begun())));
             }
             Some((counts, if is_enough { Err(VisitEnd::Enough) } else { end }))
         })
