@@ -207,7 +207,7 @@ def test_fault_w_an_invalid_number_of_threads_in_the_environment(kind, value, mo
 def test_instruction_sets_are_named_by_the_environment():
     program = """
 import lattree
-data = lattree.datasets.load("hepatitis")
+data = lattree.datasets.load("vote")
 for search in (lattree.OptimalTreeSearch, lattree.GreedyTreeSearch):
     try:
         print(search(max_depth=3).run(data).tree.to_json())
