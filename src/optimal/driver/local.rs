@@ -172,13 +172,13 @@ fn settle<S: Solver>(
     };
     let mut cost = penalty;
     let mut branches = Vec::with_capacity(2);
-    for side in 0..2 {
+    for (side, shape) in shapes.into_iter().enumerate() {
         if cost >= cutoff {
             return Ok(as_leaf());
         }
         let mut branch = solver.branch(node, test, side == 0)?;
         let below = TreeLimits::of_depth(limits.depth - 1);
-        let found = settle(solver, &mut branch, shapes[side], below, cutoff - cost);
+        let found = settle(solver, &mut branch, shape, below, cutoff - cost);
         solver.release(branch);
         let Some(found) = found? else { return Ok(as_leaf()) };
         cost += found.cost;
