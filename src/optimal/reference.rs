@@ -129,7 +129,7 @@ impl<M: Mass> Solver for &Reference<'_, M> {
         self.problem.n_tests as u64
     }
 
-    /// Nothing is found fast.
+    /// The reference finds no tree fast.
     fn exact_depth(&self) -> u32 {
         u32::MAX
     }

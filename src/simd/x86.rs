@@ -205,6 +205,8 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
+    const HAS_MASKS: bool = true;
+
     #[inline(always)]
     fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
         // SAFETY: as below. 32 sums of 16 bits are a register, and the bits of a word choose which of them are added to:
@@ -220,8 +222,6 @@ impl Instructions for ByWord {
             sums.map(|sums| std::mem::transmute::<__m512i, [u16; 32]>(sums))
         }
     }
-
-    const HAS_MASKS: bool = true;
 
     #[inline(always)]
     fn sums<const LEFT: bool, const RIGHT: bool, const TIES: bool>(of: &Lines<u16, i16>) -> [LaneSums<i16>; 2] {

@@ -9,7 +9,7 @@ use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;
-use super::counts::{Counts, NodeBits};
+use super::counts::{NodeBits, NodeCounts};
 use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
 use super::node_budgets::NodeBudgets;
@@ -264,7 +264,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     fn best_stumps<K: Accumulator>(
         &self,
         branch: &Branch,
-        counts: &Counts<K>,
+        counts: &NodeCounts<K>,
         child: &mut ChildCounts<K>,
         enough: Option<u64>,
     ) -> Result<u64, Stop> {

@@ -27,9 +27,9 @@ pub(super) struct NodeBits<'a> {
     pub(super) origin: &'a [u32],
 }
 
-/// Counts of the cases of a node.
+/// NodeCounts of the cases of a node.
 #[derive(Debug, Default)]
-pub(super) struct Counts<L> {
+pub(super) struct NodeCounts<L> {
     /// The mass of each instance, if they are weighed; else empty.
     pub(super) masses: Vec<L>,
     /// The same with those of the second of two classes subtracted.
@@ -43,8 +43,8 @@ pub(super) struct Counts<L> {
     sums: WeightedSums<L>,
 }
 
-impl<L: Accumulator> Counts<L> {
-    /// Counts single tests from masses and totals, and all pairs if they are kept.
+impl<L: Accumulator> NodeCounts<L> {
+    /// NodeCounts single tests from masses and totals, and all pairs if they are kept.
     pub(super) fn count(
         &mut self,
         isa: Isa,

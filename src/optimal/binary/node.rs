@@ -6,7 +6,7 @@
 
 use super::accumulator::Accumulator;
 use super::bit_table::{BitColumns, BitRows, Layout};
-use super::counts::{Counts, NodeBits};
+use super::counts::{NodeBits, NodeCounts};
 use super::instances::Instances;
 use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
@@ -36,7 +36,7 @@ pub(super) struct Node<L> {
     /// For each position of the parent: twice the position that splits these cases alike, and 1 if its sides are
     /// swapped; [`NONE`] if no case, or all, are on its true side.
     pub(super) place_of: Vec<u32>,
-    pub(super) counts: Counts<L>,
+    pub(super) counts: NodeCounts<L>,
     /// The same of rough masses, and whether they are there.
     pub(super) rough: RoughCounts,
     pub(super) is_rough: bool,
@@ -87,7 +87,7 @@ impl<L: Accumulator> Node<L> {
         parent: &Parent,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        let Counts { masses, totals, .. } = &mut self.counts;
+        let NodeCounts { masses, totals, .. } = &mut self.counts;
         *totals = instances.totals(&self.ids, &self.starts);
         masses.clear();
         if !instances.masses.is_empty() {
@@ -194,7 +194,7 @@ impl<L: Accumulator> Node<L> {
         Ok(())
     }
 
-    /// Counts rough masses.
+    /// NodeCounts rough masses.
     pub(super) fn count_roughly(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let mut rough = std::mem::take(&mut self.rough);
         let of_node = (self.shape(instances, 1), self.bits());

@@ -7,7 +7,7 @@
 //! Where it does not rule a branch out, the branch is counted exactly.
 
 use super::accumulator::Accumulator;
-use super::counts::{Counts, NodeBits};
+use super::counts::{NodeBits, NodeCounts};
 use super::instances::Instances;
 use super::pair_shape::PairShape;
 use crate::budget::{Stop, Ticker};
@@ -21,12 +21,12 @@ const MOST: u64 = 1 << 15;
 pub(super) struct RoughCounts {
     /// What a rough mass of one stands for.
     unit: u64,
-    pub(super) counts: Counts<u16>,
+    pub(super) counts: NodeCounts<u16>,
 }
 
 impl RoughCounts {
     /// Whether rough masses say as much in less time: where instances of many digits are weighed.
-    pub(super) fn pay<L: Accumulator>(counts: &Counts<L>) -> bool {
+    pub(super) fn pay<L: Accumulator>(counts: &NodeCounts<L>) -> bool {
         counts.is_weighed() && size_of::<L>() > size_of::<u16>()
     }
 
@@ -39,7 +39,7 @@ impl RoughCounts {
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
         let unit = mass / (MOST - 1) + 1;
-        let Counts { masses, totals, .. } = &mut self.counts;
+        let NodeCounts { masses, totals, .. } = &mut self.counts;
         masses.clear();
         masses.extend(ids.iter().map(|&id| (instances.masses[id as usize] / unit) as u16));
         totals.clear();

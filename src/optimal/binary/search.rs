@@ -301,7 +301,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let (both, sums) = (&mut cell.exact.both, &mut cell.exact.stumps.sums);
         node.counts.pairs_of(self.isa, (self.shape(node), node.bits()), (root, node.keeps), both, sums);
         let first = self.first_side(run, root);
-        // Both roughly first: that rules out most roots.
+        // Rough masses bound both branches first, which rules most roots out.
         if node.is_rough {
             for side in [first, 1 - first] {
                 let wanted = wanted(&read(run.state), side, self.switches.subtraction && cell.rough.is_counted);

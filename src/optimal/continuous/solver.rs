@@ -54,6 +54,16 @@ impl<'g, I: Index> ContinuousSolver<'g, I> {
         node.level
     }
 
+    /// Goes to a node, and returns its level, the column of a test, and the cut of the node that the test makes there.
+    fn cut_of(&mut self, node: &mut ContinuousNode, test: u32) -> (usize, usize, usize) {
+        let level = self.go_to(node);
+        let worker = &mut self.workers[0];
+        let (column, rank) = worker.ground().column_and_rank(test);
+        worker.nodes.open(level, column);
+        let cut = worker.nodes.opened(level, column).ranks.partition_point(|at| at.get() <= rank);
+        (level, column, cut)
+    }
+
     /// The cuts that may reach the least cost of all cases, under limits of the same depth: with fewer nodes there are
     /// no others. `None` where that is not known; at depth two what they know of stumps is soon gone.
     fn open_within(&self, TreeLimits { depth, nodes }: TreeLimits) -> Option<Vec<Interval>> {
@@ -131,22 +141,17 @@ impl<I: Index> Solver for ContinuousSolver<'_, I> {
     }
 
     fn splits(&mut self, node: &mut ContinuousNode, test: u32) -> Result<bool, Stop> {
-        let level = self.go_to(node);
-        let worker = &mut self.workers[0];
-        let (column, rank) = worker.ground().column_and_rank(test);
-        worker.nodes.open(level, column);
+        let (level, column, cut) = self.cut_of(node, test);
+        let worker = &self.workers[0];
         let (opened, min_leaf) = (worker.nodes.opened(level, column), worker.ground().min_leaf);
-        let cut = opened.ranks.partition_point(|at| at.get() <= rank);
         let (first, last) = if min_leaf > 1 { opened.admissible(min_leaf) } else { (1, opened.last) };
         Ok(cut >= first && cut <= last.min(opened.last))
     }
 
     fn branch(&mut self, node: &mut ContinuousNode, test: u32, passes: bool) -> Result<ContinuousNode, Stop> {
-        let level = self.go_to(node);
+        let (level, column, cut) = self.cut_of(node, test);
         let worker = &mut self.workers[0];
-        let (column, rank) = worker.ground().column_and_rank(test);
-        worker.nodes.open(level, column);
-        let cut = worker.nodes.opened(level, column).ranks.partition_point(|at| at.get() <= rank);
+        let (_, rank) = worker.ground().column_and_rank(test);
         let right = worker.ground().columns[column].passes_left(rank) != passes;
         let mut classes = Vec::new();
         worker.nodes.classes_left(level, column, cut, &mut classes);

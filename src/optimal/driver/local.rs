@@ -23,23 +23,24 @@ const PATIENCE: u32 = 400;
 
 /// A subtree, and what it costs on its cases.
 #[derive(Debug, Clone)]
-struct Part {
+struct CostedTree {
     cost: u64,
-    tree: Tree,
+    form: Form,
 }
 
+/// What of a subtree steps may change.
 #[derive(Debug, Clone)]
-enum Tree {
+enum Form {
     /// A leaf, or the last levels, which were found exactly.
     Found(Shape),
-    Split(u32, Box<[Part; 2]>),
+    Split(u32, Box<[CostedTree; 2]>),
 }
 
-impl Part {
+impl CostedTree {
     fn shape(&self) -> Shape {
-        match &self.tree {
-            Tree::Found(shape) => shape.clone(),
-            Tree::Split(test, branches) => Shape::Split(*test, Box::new([0, 1].map(|side| branches[side].shape()))),
+        match &self.form {
+            Form::Found(shape) => shape.clone(),
+            Form::Split(test, branches) => Shape::Split(*test, Box::new([0, 1].map(|side| branches[side].shape()))),
         }
     }
 }
@@ -103,14 +104,14 @@ pub(super) fn improve<S: Solver>(
 fn step<S: Solver>(
     solver: &mut S,
     node: &mut S::Node,
-    at: &mut Part,
+    at: &mut CostedTree,
     limits: TreeLimits,
     slack: u64,
     random: &mut Random,
 ) -> Result<(), Stop> {
     solver.budget().visit()?;
     let below = TreeLimits::of_depth(limits.depth - 1);
-    if let Tree::Split(test, branches) = &mut at.tree
+    if let Form::Split(test, branches) = &mut at.form
         && below.depth > solver.exact_depth()
         && random.share() < DOWN
     {
@@ -153,15 +154,15 @@ fn settle<S: Solver>(
     shape: &Shape,
     limits: TreeLimits,
     cutoff: u64,
-) -> Result<Option<Part>, Stop> {
+) -> Result<Option<CostedTree>, Stop> {
     let (leaf, penalty) = (solver.leaf(node), solver.node_penalty());
-    let as_leaf = || Some(Part { cost: leaf, tree: Tree::Found(Shape::Leaf) }).filter(|_| leaf < cutoff);
+    let as_leaf = || Some(CostedTree { cost: leaf, form: Form::Found(Shape::Leaf) }).filter(|_| leaf < cutoff);
     if limits.depth == 0 || leaf <= penalty {
         return Ok(as_leaf());
     }
     if limits.depth <= solver.exact_depth() {
         let found = solver.best_tree(node, limits, cutoff)?;
-        return Ok(found.map(|(shape, cost)| Part { cost, tree: Tree::Found(shape) }));
+        return Ok(found.map(|(shape, cost)| CostedTree { cost, form: Form::Found(shape) }));
     }
     let (test, shapes) = match shape {
         Shape::Split(test, shapes) if solver.splits(node, *test)? => (*test, [&shapes[0], &shapes[1]]),
@@ -184,6 +185,6 @@ fn settle<S: Solver>(
         cost += found.cost;
         branches.push(found);
     }
-    let branches: Box<[Part; 2]> = branches.into_boxed_slice().try_into().expect("there are two");
-    Ok(if leaf <= cost { as_leaf() } else { Some(Part { cost, tree: Tree::Split(test, branches) }) })
+    let branches: Box<[CostedTree; 2]> = branches.into_boxed_slice().try_into().expect("there are two");
+    Ok(if leaf <= cost { as_leaf() } else { Some(CostedTree { cost, form: Form::Split(test, branches) }) })
 }
