@@ -123,7 +123,9 @@ impl<'a> WeighedRows<'a> {
     fn rows<const WORDS: usize>(self) -> impl Iterator<Item = (&'a [u32; WORDS], u16)> {
         let WeighedRows { rows, lanes, part, picks, masses } = self;
         picks.iter().map(move |&pick| {
-            let row = rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
+            let row = rows[pick as usize * lanes + part..]
+                .first_chunk()
+                .expect("a row has `lanes` words, and `part + WORDS` is no more");
             (row, masses[pick as usize])
         })
     }

@@ -160,8 +160,9 @@ impl<L: Accumulator> Weighed<'_, L> {
             // One by one: of a loop, compilers put the words side by side and not their bits.
             let [mut a, mut b, mut c, mut d] = [[L::default(); BITS]; 4];
             for &pick in picks {
-                let row: &[u32; WORDS] =
-                    self.rows[pick as usize * lanes + part..].first_chunk().expect("rows have so many words");
+                let row: &[u32; WORDS] = self.rows[pick as usize * lanes + part..]
+                    .first_chunk()
+                    .expect("a row has `lanes` words, and `part + WORDS` is no more");
                 let mass = self.masses[pick as usize];
                 a = add_where::<P, _, BITS>(a, row[0] >> bit, mass);
                 if WORDS > 1 {
@@ -172,7 +173,7 @@ impl<L: Accumulator> Weighed<'_, L> {
                     d = add_where::<P, _, BITS>(d, row[3] >> bit, mass);
                 }
             }
-            let sums: &[_; WORDS] = &[a, b, c, d].first_chunk().copied().expect("four words at most");
+            let sums: &[_; WORDS] = &[a, b, c, d].first_chunk().copied().expect("WORDS is at most four");
             add_by_position(self.layout, sums, (bit, part), negative, of);
         }
     }

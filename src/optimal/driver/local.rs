@@ -185,6 +185,7 @@ fn settle<S: Solver>(
         cost += found.cost;
         branches.push(found);
     }
-    let branches: Box<[CostedTree; 2]> = branches.into_boxed_slice().try_into().expect("there are two");
+    let branches: Box<[CostedTree; 2]> =
+        branches.into_boxed_slice().try_into().expect("the loop has pushed a tree for either side");
     Ok(if leaf <= cost { as_leaf() } else { Some(CostedTree { cost, form: Form::Split(test, branches) }) })
 }
