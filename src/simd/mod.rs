@@ -10,6 +10,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod lanes;
+mod weigh;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 #[cfg(target_arch = "x86_64")]
@@ -20,6 +21,7 @@ use std::sync::OnceLock;
 use crate::error::{Error, Result};
 
 pub(crate) use lanes::{LANES, LaneSums, Lines, Step};
+pub(crate) use weigh::WeighedRows;
 
 /// A loop worth compiling for several instruction sets. `run` and all that it calls must be `#[inline(always)]`: only
 /// what is inlined is compiled for the set.
@@ -32,6 +34,9 @@ pub(crate) trait Kernel {
 
 /// The number of columns that are counted at a time.
 pub(crate) const BLOCK: usize = 16;
+
+/// The bits of a word.
+pub(crate) const WORD: usize = 32;
 
 /// Columns of bits to count: word w of column c is `words[w * stride + c]`, and is counted where `masks[w * step]` is
 /// set.
@@ -107,35 +112,8 @@ impl MaskedTile<'_> {
     }
 }
 
-/// Rows of bits that have a mass each: those picked, of `lanes` words a row, from the word `part` on.
-#[derive(Clone, Copy)]
-pub(crate) struct WeighedRows<'a> {
-    pub(crate) rows: &'a [u32],
-    pub(crate) lanes: usize,
-    pub(crate) part: usize,
-    pub(crate) picks: &'a [u32],
-    pub(crate) masses: &'a [u16],
-}
-
-impl<'a> WeighedRows<'a> {
-    /// Some words of each row, and its mass.
-    #[inline(always)]
-    fn rows<const WORDS: usize>(self) -> impl Iterator<Item = (&'a [u32; WORDS], u16)> {
-        let WeighedRows { rows, lanes, part, picks, masses } = self;
-        picks.iter().map(move |&pick| {
-            let row = rows[pick as usize * lanes + part..]
-                .first_chunk()
-                .expect("a row has `lanes` words, and `part + WORDS` is no more");
-            (row, masses[pick as usize])
-        })
-    }
-}
-
 /// Operations that compilers do not vectorise well by themselves.
 pub(crate) trait Instructions {
-    /// Whether bits of a word may choose the lanes that an instruction writes.
-    const HAS_MASKS: bool = false;
-
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 
@@ -189,18 +167,22 @@ pub(crate) trait Instructions {
         of.portable::<LEFT, RIGHT, TIES>()
     }
 
-    /// For each bit of some words of rows, the masses of the rows that have it set, added up modulo 2^16.
+    /// Writes, for each bit of at most four words of rows, the masses of the rows that have it set, added up modulo 2^16.
     #[inline(always)]
-    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
-        let mut sums = [[0u16; 32]; WORDS];
-        for (row, mass) in of.rows::<WORDS>() {
-            for (sums, &word) in sums.iter_mut().zip(row) {
-                for bit in 0..32 {
-                    sums[bit] = sums[bit].wrapping_add(if word >> bit & 1 == 0 { 0 } else { mass });
-                }
-            }
-        }
-        sums
+    fn weigh_u16<const WORDS: usize>(of: &WeighedRows<u16>, sums: &mut [[u16; WORD]; WORDS]) {
+        weigh::by_byte(of, sums);
+    }
+
+    /// The same modulo 2^32.
+    #[inline(always)]
+    fn weigh_u32<const WORDS: usize>(of: &WeighedRows<u32>, sums: &mut [[u32; WORD]; WORDS]) {
+        weigh::by_byte(of, sums);
+    }
+
+    /// The same modulo 2^64.
+    #[inline(always)]
+    fn weigh_u64<const WORDS: usize>(of: &WeighedRows<u64>, sums: &mut [[u64; WORD]; WORDS]) {
+        weigh::by_byte(of, sums);
     }
 
     /// Writes `first` plus the number of each bit that is set, ascending; returns how many there are. What lies behind

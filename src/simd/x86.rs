@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, WeighedRows, x86_lanes};
+use super::{BLOCK, Instructions, LaneSums, Lines, Masked, MaskedTile, Square, Tile, WORD, WeighedRows, x86_lanes};
 
 /// The number of words whose byte counts can be added up in bytes: times 8 bits it stays below 256.
 const MOST: usize = 31;
@@ -40,7 +40,7 @@ pub(crate) struct ByNibble;
 
 impl Instructions for ByNibble {
     #[inline(always)]
-    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
+    fn weigh_u16<const WORDS: usize>(of: &WeighedRows<u16>, to: &mut [[u16; WORD]; WORDS]) {
         // SAFETY: as below. 32 sums of 16 bits are two registers.
         unsafe {
             let bits = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, -32768);
@@ -55,7 +55,9 @@ impl Instructions for ByNibble {
                     }
                 }
             }
-            sums.map(|sums| std::mem::transmute::<[__m256i; 2], [u16; 32]>(sums))
+            for (to, sums) in to.as_flattened_mut().as_chunks_mut::<16>().0.iter_mut().zip(sums.as_flattened()) {
+                _mm256_storeu_si256(to.as_mut_ptr().cast(), *sums);
+            }
         }
     }
 
@@ -205,10 +207,8 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
-    const HAS_MASKS: bool = true;
-
     #[inline(always)]
-    fn weigh<const WORDS: usize>(of: &WeighedRows) -> [[u16; 32]; WORDS] {
+    fn weigh_u16<const WORDS: usize>(of: &WeighedRows<u16>, to: &mut [[u16; WORD]; WORDS]) {
         // SAFETY: as below. 32 sums of 16 bits are a register, and the bits of a word choose which of them are added to:
         // compilers do not find that for 16 bits, and take ten times as long.
         unsafe {
@@ -219,7 +219,46 @@ impl Instructions for ByWord {
                     *sums = _mm512_mask_add_epi16(*sums, word, *sums, mass);
                 }
             }
-            sums.map(|sums| std::mem::transmute::<__m512i, [u16; 32]>(sums))
+            for (to, sums) in to.iter_mut().zip(sums) {
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), sums);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn weigh_u32<const WORDS: usize>(of: &WeighedRows<u32>, to: &mut [[u32; WORD]; WORDS]) {
+        // SAFETY: as below. 32 sums of 32 bits are two registers.
+        unsafe {
+            let mut sums = [[_mm512_setzero_si512(); 2]; WORDS];
+            for (row, mass) in of.rows::<WORDS>() {
+                let mass = _mm512_set1_epi32(mass as i32);
+                for (sums, &word) in sums.iter_mut().zip(row) {
+                    sums[0] = _mm512_mask_add_epi32(sums[0], word as u16, sums[0], mass);
+                    sums[1] = _mm512_mask_add_epi32(sums[1], (word >> 16) as u16, sums[1], mass);
+                }
+            }
+            for (to, sums) in to.as_flattened_mut().as_chunks_mut::<16>().0.iter_mut().zip(sums.as_flattened()) {
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), *sums);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn weigh_u64<const WORDS: usize>(of: &WeighedRows<u64>, to: &mut [[u64; WORD]; WORDS]) {
+        // SAFETY: as below. 32 sums of 64 bits are four registers, and those of four words half of all there are.
+        unsafe {
+            let mut sums = [[_mm512_setzero_si512(); 4]; WORDS];
+            for (row, mass) in of.rows::<WORDS>() {
+                let mass = _mm512_set1_epi64(mass as i64);
+                for (sums, &word) in sums.iter_mut().zip(row) {
+                    for (sums, bits) in sums.iter_mut().zip(word.to_le_bytes()) {
+                        *sums = _mm512_mask_add_epi64(*sums, bits, *sums, mass);
+                    }
+                }
+            }
+            for (to, sums) in to.as_flattened_mut().as_chunks_mut::<8>().0.iter_mut().zip(sums.as_flattened()) {
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), *sums);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The integers that pair counts, costs and bounds are kept in: the narrower, the more of them a vector register holds.
 
-use crate::simd::{BLOCK, Instructions, MaskedTile, Tile, WeighedRows};
+use crate::simd::{BLOCK, Instructions, MaskedTile, Tile, WORD, WeighedRows};
 
 /// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
 /// greatest value stands for "no tree".
@@ -44,22 +44,8 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
     fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<Self>) {
         *tile = P::tile(of).map(|line| line.map(Self::of_difference));
     }
-    /// For each bit of some words of rows that have a mass each, the masses of the rows that have it set: where the
-    /// processor finds all bits of a word at once. None for masses that are too wide for that.
-    #[inline(always)]
-    fn weigh<P: Instructions, const WORDS: usize>(
-        _rows: &[u32],
-        _lanes: usize,
-        _part: usize,
-        _picks: &[u32],
-        _masses: &[Self],
-    ) -> Option<[[Self; 32]; WORDS]> {
-        None
-    }
-    /// For each byte its bits, each as a number whose bits are all the same.
-    const BYTE_MASKS: &'static [[Self; 8]; 256];
-    /// The bits that are set in the mask too.
-    fn masked(self, mask: Self) -> Self;
+    /// Writes, for each bit of at most four words of rows, the masses of the rows that have it set, added up.
+    fn weigh<P: Instructions, const WORDS: usize>(rows: &WeighedRows<Self>, sums: &mut [[Self; WORD]; WORDS]);
     /// Half of it.
     fn halved(self) -> Self;
     /// The difference, or 0 where it would be negative.
@@ -67,18 +53,9 @@ pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + '
 }
 
 macro_rules! lane {
-    ($($int:ty, $signed:ty, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
+    ($($int:ty, $signed:ty, $weigh:ident, $of_count:expr, $of_difference:expr, {$($more:item)*});*) => {$(
         impl Accumulator for $int {
             const MAX: Self = <$int>::MAX;
-            const BYTE_MASKS: &'static [[Self; 8]; 256] = &{
-                let mut masks = [[0; 8]; 256];
-                let mut at = 0;
-                while at < 8 * 256 {
-                    masks[at / 8][at % 8] = if at / 8 >> (at % 8) & 1 == 1 { <$int>::MAX } else { 0 };
-                    at += 1;
-                }
-                masks
-            };
             const WIDE: bool = size_of::<$int>() > 4;
             const MOST: Self = <$signed>::MAX as $int;
             const LEAST: Self = <$signed>::MIN as $int;
@@ -116,11 +93,11 @@ macro_rules! lane {
             fn lesser(self, other: Self) -> Self {
                 (self as $signed).min(other as $signed) as $int
             }
-            $($more)*
             #[inline(always)]
-            fn masked(self, mask: Self) -> Self {
-                self & mask
+            fn weigh<P: Instructions, const WORDS: usize>(rows: &WeighedRows<$int>, sums: &mut [[$int; WORD]; WORDS]) {
+                P::$weigh(rows, sums);
             }
+            $($more)*
             #[inline(always)]
             fn halved(self) -> Self {
                 self >> 1
@@ -135,7 +112,7 @@ macro_rules! lane {
 lane!(
     // Capped, though it always fits: else the compiler sees that sums of low halves will do, and narrows every term
     // instead of the sum. Capping is part of the instruction that narrows.
-    u16, i16, |count: u32, mass: u16| count.wrapping_mul(mass.into()).min(u16::MAX.into()) as u16,
+    u16, i16, weigh_u16, |count: u32, mass: u16| count.wrapping_mul(mass.into()).min(u16::MAX.into()) as u16,
         |difference| difference as u16,
     {
         #[inline(always)]
@@ -147,21 +124,11 @@ lane!(
             P::least_of_lines(tile)
         }
         #[inline(always)]
-        fn weigh<P: Instructions, const WORDS: usize>(
-            rows: &[u32],
-            lanes: usize,
-            part: usize,
-            picks: &[u32],
-            masses: &[u16],
-        ) -> Option<[[u16; 32]; WORDS]> {
-            Some(P::weigh(&WeighedRows { rows, lanes, part, picks, masses }))
-        }
-        #[inline(always)]
         fn count_tile<P: Instructions>(of: &MaskedTile, tile: &mut Tile<u16>) {
             P::narrow_tile(of, tile);
         }
     };
-    u32, i32, |count: u32, mass: u32| count.wrapping_mul(mass), |difference| difference, {};
-    u64, i64, |count: u32, mass: u64| u64::from(count).wrapping_mul(mass),
+    u32, i32, weigh_u32, |count: u32, mass: u32| count.wrapping_mul(mass), |difference| difference, {};
+    u64, i64, weigh_u64, |count: u32, mass: u64| u64::from(count).wrapping_mul(mass),
         |difference: u32| i64::from(difference as i32) as u64, {}
 );

@@ -38,7 +38,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
         let mut part = || {
             let kernel = BestStumps {
                 shape,
-                count: (!is_rest).then(|| node.counted(None)),
+                count: (!is_rest).then(|| node.counts.counted_for_stumps((shape, node.bits()), None)),
                 pairs: &mut pairs,
                 keeps: true,
                 whole: is_rest.then_some(whole),

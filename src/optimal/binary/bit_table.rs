@@ -6,7 +6,7 @@
 //! of positions is as good as any. Positions without a test hold a test that nothing passes.
 
 use super::aligned::Aligned;
-use crate::simd::{BLOCK, Instructions, Isa, Kernel, Square};
+use crate::simd::{BLOCK, Instructions, Isa, Kernel, Square, WORD};
 
 /// How tests are laid out in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,6 +132,43 @@ impl Kernel for BitRows<'_> {
                     P::transpose(&mut square);
                     for (row, from) in rows.chunks_exact_mut(lanes).zip(&square) {
                         row[part..part + width].copy_from_slice(&from[..width]);
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Fills rows whose bits are in the order of positions.
+pub(super) struct RowsByPosition<'a> {
+    pub(super) columns: &'a BitColumns,
+    /// Where each group starts among the rows, and where the last ends.
+    pub(super) starts: &'a [usize],
+    pub(super) rows: &'a mut [u32],
+}
+
+impl Kernel for RowsByPosition<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<P: Instructions>(self) {
+        let stride = self.columns.stride;
+        let n_words = stride.div_ceil(WORD);
+        for (bounds, &first) in self.starts.windows(2).zip(&self.columns.starts) {
+            let rows = &mut self.rows[bounds[0] * n_words..bounds[1] * n_words];
+            for (at, rows) in rows.chunks_mut(32 * n_words).enumerate() {
+                let column = &self.columns.words[(first + at) * stride..(first + at + 1) * stride];
+                for (part, positions) in column.chunks(WORD * BLOCK).enumerate() {
+                    let mut square: Square = [[0; BLOCK]; 32];
+                    for (lane, positions) in positions.chunks(WORD).enumerate() {
+                        for (row, &word) in square.iter_mut().zip(positions) {
+                            row[lane] = word;
+                        }
+                    }
+                    P::transpose(&mut square);
+                    let width = positions.len().div_ceil(WORD);
+                    for (row, from) in rows.chunks_exact_mut(n_words).zip(&square) {
+                        row[part * BLOCK..][..width].copy_from_slice(&from[..width]);
                     }
                 }
             }

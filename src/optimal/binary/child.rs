@@ -13,9 +13,11 @@ use super::counts::{NodeBits, NodeCounts};
 use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
 use super::node_budgets::NodeBudgets;
+use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
 use super::singles::SplitSingles;
 use super::stumps::BestStumps;
+use super::weighted_counts::Weighed;
 use super::workspace::{
     BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Inherited, NodeBuffers, NodeState, NodeTask,
     read, write,
@@ -175,6 +177,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         if cell.is_compact {
             node.pick(self.isa, (root, small == 1), &mut cell.picked, &mut cell.starts);
             cell.columns.gather(self.isa, &node.rows, node.layout, &cell.picked, &cell.starts);
+            if node.counts.is_weighed() {
+                node.pick_rows(&cell.picked, &mut cell.rows);
+            }
         } else {
             node.select(root, small == 1, &mut cell.set);
         }
@@ -247,8 +252,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         if !(cell.is_open && self.switches.subtraction) {
             self.open_cell(node, root, small, cell);
         }
-        let ChildBuffers { is_compact, set, picked, starts, columns, exact, rough, .. } = cell;
-        let gathered = is_compact.then_some(Gathered { columns, picked, starts });
+        let ChildBuffers { is_compact, set, picked, starts, columns, rows, exact, rough, .. } = cell;
+        let gathered = is_compact.then_some(Gathered { columns, rows, picked, starts });
         let (shape, bits) = (self.shape(node), node.bits());
         (Branch { shape, bits, keeps: node.keeps, root, side, small, gathered, set }, exact, rough)
     }
@@ -281,23 +286,33 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 sides: &mut child.singles,
             });
         }
+        let ChildCounts { is_counted, pairs, singles, stumps, masses, .. } = child;
+        let count = (!*is_counted).then(|| match gathered {
+            Some(Gathered { columns, rows, picked, starts }) => {
+                let weighed = counts.is_weighed().then(|| {
+                    let of_node = counts.masses_for_stumps(shape);
+                    masses.clear();
+                    masses.extend(picked.iter().map(|&instance| of_node[instance as usize]));
+                    Weighed { rows, set: None, starts, masses }
+                });
+                Counted { columns, weighed, set: None }
+            }
+            None => counts.counted_for_stumps((shape, bits), Some(set)),
+        });
         let least = self.isa.run(BestStumps {
             shape,
-            count: (!child.is_counted).then(|| match gathered {
-                Some(Gathered { columns, picked, starts }) => counts.part(bits, columns, picked, starts),
-                None => counts.counted(bits, Some(set)),
-            }),
-            pairs: &mut child.pairs,
+            count,
+            pairs,
             keeps,
             whole: (side != small).then_some(counts.matrix(shape)),
-            singles: &child.singles[side],
+            singles: &singles[side],
             live: bits.live,
             enough,
-            stumps: &mut child.stumps,
+            stumps,
             ticker: &mut Ticker::new(self.budget),
         })?;
         // Stopped early, the pairs are not all counted.
-        child.is_counted |= enough.is_none_or(|enough| least > enough);
+        *is_counted |= enough.is_none_or(|enough| least > enough);
         Ok(least)
     }
 }
@@ -321,6 +336,7 @@ struct Branch<'a> {
 #[derive(Clone, Copy)]
 struct Gathered<'a> {
     columns: &'a BitColumns,
+    rows: &'a [u32],
     picked: &'a [u32],
     starts: &'a [usize],
 }

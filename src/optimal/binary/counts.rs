@@ -3,7 +3,7 @@
 
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;
-use super::bit_table::{BitColumns, Layout};
+use super::bit_table::BitColumns;
 use super::node::NONE;
 use super::pair_counts::{CountPairs, CountRow, Counted};
 use super::pair_shape::PairShape;
@@ -16,8 +16,8 @@ use crate::simd::{BLOCK, Isa};
 /// The cases of a node as bits, whatever they weigh.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct NodeBits<'a> {
+    /// Rows in the order of positions, if instances are weighed.
     pub(super) rows: &'a [u32],
-    pub(super) layout: Layout,
     pub(super) columns: &'a BitColumns,
     /// Where each group of instances starts, and where the last ends.
     pub(super) starts: &'a [usize],
@@ -98,21 +98,25 @@ impl<L: Accumulator> NodeCounts<L> {
 
     /// What to count of the node: all instances, or a set of them.
     pub(super) fn counted<'a>(&'a self, bits: NodeBits<'a>, set: Option<&'a [u32]>) -> Counted<'a, L> {
-        let NodeBits { rows, layout, starts, columns, .. } = bits;
-        let weighed = Weighed { rows, layout, picked: None, set, starts, masses: &self.masses, signed: &self.signed };
+        let NodeBits { rows, starts, columns, .. } = bits;
+        let weighed = Weighed { rows, set, starts, masses: &self.masses };
         Counted { columns, weighed: self.is_weighed().then_some(weighed), set }
     }
 
-    /// What to count of a part of it that was gathered: these instances, and where groups of them start.
-    pub(super) fn part<'a>(
+    /// The same for trees of depth two.
+    pub(super) fn counted_for_stumps<'a>(
         &'a self,
-        bits: NodeBits<'a>,
-        columns: &'a BitColumns,
-        picked: &'a [u32],
-        starts: &'a [usize],
+        (shape, bits): (PairShape, NodeBits<'a>),
+        set: Option<&'a [u32]>,
     ) -> Counted<'a, L> {
-        let weighed = self.counted(bits, None).weighed.map(|all| Weighed { picked: Some(picked), starts, ..all });
-        Counted { columns, weighed, set: None }
+        let counted = self.counted(bits, set);
+        let weighed = counted.weighed.map(|weighed| Weighed { masses: self.masses_for_stumps(shape), ..weighed });
+        Counted { weighed, ..counted }
+    }
+
+    /// The masses that trees of depth two are found from: for two classes, with those of the second subtracted.
+    pub(super) fn masses_for_stumps(&self, shape: PairShape) -> &[L] {
+        if shape.by_difference() { &self.signed } else { &self.masses }
     }
 
     /// Where what trees of depth two are found from is kept.

@@ -5,14 +5,14 @@
 //! that are used again.
 
 use super::accumulator::Accumulator;
-use super::bit_table::{BitColumns, BitRows, Layout};
+use super::bit_table::{BitColumns, BitRows, Layout, RowsByPosition};
 use super::counts::{NodeBits, NodeCounts};
 use super::instances::Instances;
 use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
 use super::rough::RoughCounts;
 use crate::budget::{Stop, Ticker};
-use crate::simd::{Instructions, Isa, Kernel};
+use crate::simd::{Instructions, Isa, Kernel, WORD};
 
 /// Marks an absent test or position.
 pub(super) const NONE: u32 = u32::MAX;
@@ -26,6 +26,8 @@ pub(super) struct Node<L> {
     pub(super) starts: Vec<usize>,
     pub(super) layout: Layout,
     pub(super) rows: Vec<u32>,
+    /// The same in the order of positions, if instances are weighed.
+    pub(super) rows_by_position: Vec<u32>,
     pub(super) columns: BitColumns,
     /// Positions with a test, ascending.
     pub(super) live: Vec<u32>,
@@ -181,6 +183,11 @@ impl<L: Accumulator> Node<L> {
             self.rows.resize(needed, 0);
         }
         isa.run(BitRows { columns, layout: self.layout, starts: &self.starts, rows: &mut self.rows });
+        if self.counts.is_weighed() {
+            let rows = &mut self.rows_by_position;
+            rows.resize(self.ids.len() * stride.div_ceil(WORD), 0);
+            isa.run(RowsByPosition { columns, starts: &self.starts, rows });
+        }
     }
 
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
@@ -205,8 +212,8 @@ impl<L: Accumulator> Node<L> {
 
     /// Its cases as bits.
     pub(super) fn bits(&self) -> NodeBits<'_> {
-        let Node { rows, layout, columns, starts, live, origin, .. } = self;
-        NodeBits { rows, layout: *layout, columns, starts, live, origin }
+        let Node { rows_by_position, columns, starts, live, origin, .. } = self;
+        NodeBits { rows: rows_by_position, columns, starts, live, origin }
     }
 
     /// What to count of the node: all instances, or a set of them.
@@ -228,6 +235,22 @@ impl<L: Accumulator> Node<L> {
                 let in_use = self.columns.in_use(word, group, bounds[1] - bounds[0]);
                 set.push((self.columns.words[word * self.columns.stride + position] ^ flip) & in_use);
             }
+        }
+    }
+
+    /// Writes to `rows` those picked, in the order of positions.
+    pub(super) fn pick_rows(&self, picked: &[u32], rows: &mut Vec<u32>) {
+        let n_words = self.layout.stride().div_ceil(WORD);
+        rows.clear();
+        // Rows of few words are copied by a few instructions each, if their number is known.
+        match n_words {
+            1 => pick_chunks::<1>(&self.rows_by_position, picked, rows),
+            2 => pick_chunks::<2>(&self.rows_by_position, picked, rows),
+            3 => pick_chunks::<3>(&self.rows_by_position, picked, rows),
+            4 => pick_chunks::<4>(&self.rows_by_position, picked, rows),
+            _ => picked.iter().for_each(|&row| {
+                rows.extend_from_slice(&self.rows_by_position[row as usize * n_words..][..n_words]);
+            }),
         }
     }
 
@@ -268,6 +291,15 @@ impl<L: Accumulator> Kernel for Pick<'_, L> {
             starts.push(end);
         }
         picked.truncate(end);
+    }
+}
+
+/// Appends rows of this many words.
+fn pick_chunks<const WORDS: usize>(from: &[u32], picked: &[u32], rows: &mut Vec<u32>) {
+    let from = from.as_chunks::<WORDS>().0;
+    rows.resize(picked.len() * WORDS, 0);
+    for (to, &row) in rows.as_chunks_mut::<WORDS>().0.iter_mut().zip(picked) {
+        *to = from[row as usize];
     }
 }
 

@@ -55,11 +55,12 @@ impl<L: Accumulator> Kernel for CountRow<'_, L> {
             Some(test) => counted.passing(test, &mut []),
             None => Masks { words: &[u32::MAX], step: 0 },
         };
+        counted.begin(sums);
         count_row::<P, L, false>(shape, counted, masks, 0, row, sums);
     }
 }
 
-/// If `REST`, [`Counted::weigh_all`] was called before.
+/// [`Counted::begin`] was called before; if `REST`, [`Counted::weigh_all`].
 #[inline(always)]
 pub(super) fn count_row<P: Instructions, L: Accumulator, const REST: bool>(
     shape: PairShape,
@@ -143,6 +144,14 @@ impl<'a, L> Counted<'a, L> {
 }
 
 impl<L: Accumulator> Counted<'_, L> {
+    /// Readies the buffers where instances have a mass each.
+    #[inline(always)]
+    fn begin(self, sums: &mut WeightedSums<L>) {
+        if let Some(weighed) = self.weighed {
+            weighed.begin(self.columns, sums);
+        }
+    }
+
     /// Adds up all that is counted of each channel where instances have a mass each, from which what does not pass a
     /// test is taken.
     #[inline(always)]
@@ -245,6 +254,7 @@ impl<L: Accumulator> Kernel for CountShared<'_, L> {
         let CountShared { shape, counted, shared, sums } = self;
         let row = Lanes { blocks: shared.as_chunks_mut::<BLOCK>().0, pitch: 1, channel: 0 };
         let masks = Masks { words: counted.set.unwrap_or_default(), step: 1 };
+        counted.begin(sums);
         add_groups::<P, L>(shape, counted, (groups, None), masks, 0, row, sums);
     }
 }

@@ -160,7 +160,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         pairs.grow(shape.room(node.keeps));
         let result = self.isa.run(BestStumps {
             shape,
-            count: (!node.keeps).then(|| node.counted(None)),
+            count: (!node.keeps).then(|| node.counts.counted_for_stumps((shape, node.bits()), None)),
             pairs,
             keeps: node.keeps,
             whole: None,

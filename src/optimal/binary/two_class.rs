@@ -53,7 +53,7 @@ impl<L: Accumulator> BestStumps<'_, '_, L> {
         let n_words = count.map_or(0, |counted| counted.columns.n_words());
         of_test.resize(n_words, 0);
         if let Some(Counted { columns, weighed: Some(weighed), .. }) = count {
-            weighed.signed().sum_all::<P>(columns, std::iter::once(0..shape.groups.len()), sums);
+            weighed.sum_all::<P>(columns, std::iter::once(0..shape.groups.len()), sums);
         }
         let mut least = u64::MAX;
         for rows in live.chunk_by(|a, b| a / BLOCK as u32 == b / BLOCK as u32) {
@@ -302,7 +302,7 @@ fn weigh_tiles<P: Instructions, L: Accumulator>(
     for &g in tests {
         let masks = counted.passing(g as usize, masks);
         let (groups, at) = (0..shape.groups.len(), (first * BLOCK, Some(0)));
-        weighed.signed().sum::<P>(counted.columns, groups, |word| masks.at(word), at, sums);
+        weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), at, sums);
         for (tile, sums) in tiles.iter_mut().zip(&blocks(&sums.of)[first..]) {
             tile[g as usize % BLOCK] = *sums;
         }

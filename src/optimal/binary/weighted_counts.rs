@@ -1,30 +1,27 @@
 //! Masses of many digits: added up row by row where groups of equal mass would be too many to count.
 //!
 //! What passes a test is listed, and for each instance of the list its mass goes to all other tests that its row
-//! passes: a few of them at once, by the bits of a word of the row. A word of a row holds every `lanes`-th position, so
-//! sums come in the order of rows and are written by position in the end. Where fewer instances do not pass than pass,
-//! these are listed, and their sums are taken from those of all instances.
+//! passes: a few of them at once, by the bits of a word of the row. Rows are in the order of positions, so that sums
+//! come in it too. Where fewer instances do not pass than pass, these are listed, and their sums are taken from those
+//! of all instances.
 
 use std::ops::Range;
 
 use super::accumulator::Accumulator;
-use super::bit_table::{BitColumns, Layout};
-use crate::simd::Instructions;
+use super::aligned::Aligned;
+use super::bit_table::BitColumns;
+use crate::simd::{Instructions, WORD, WeighedRows};
 
-/// Instances of a node that have a mass each.
+/// Instances that have a mass each.
 #[derive(Debug)]
 pub(super) struct Weighed<'a, L> {
+    /// A bit per position, in whole words.
     pub(super) rows: &'a [u32],
-    pub(super) layout: Layout,
-    /// Which instances of the node these are, if not all.
-    pub(super) picked: Option<&'a [u32]>,
     /// Which of them are counted, if not all: a bit each.
     pub(super) set: Option<&'a [u32]>,
     /// Where each group of them starts, and where the last ends.
     pub(super) starts: &'a [usize],
     pub(super) masses: &'a [L],
-    /// The same with those of the second of two classes subtracted.
-    pub(super) signed: &'a [L],
 }
 
 impl<L> Clone for Weighed<'_, L> {
@@ -38,23 +35,39 @@ impl<L> Copy for Weighed<'_, L> {}
 /// Buffers.
 #[derive(Debug, Default)]
 pub(super) struct WeightedSums<L> {
+    /// For each word of the columns: the bits that are counted, and the instance of its first bit.
+    words: Vec<(u32, u32)>,
     picks: Vec<u32>,
     /// Of all instances that are counted, by part of the groups and position.
-    all: Vec<L>,
-    /// By position.
-    pub(super) of: Vec<L>,
+    all: Vec<[L; WORD]>,
+    /// By position, in whole words.
+    pub(super) of: Aligned<L>,
 }
 
 impl<L: Accumulator> Weighed<'_, L> {
-    /// Differences between two classes in place of masses.
+    /// Readies the buffers for sums over these instances.
     #[inline(always)]
-    pub(super) fn signed(self) -> Self {
-        Weighed { masses: self.signed, ..self }
+    pub(super) fn begin(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
+        let WeightedSums { words, picks, of, .. } = sums;
+        words.clear();
+        for (group, bounds) in self.starts.windows(2).enumerate() {
+            for (at, word) in (columns.starts[group]..columns.starts[group + 1]).enumerate() {
+                let in_use = columns.in_use(word, group, bounds[1] - bounds[0]);
+                let counted = in_use & self.set.map_or(u32::MAX, |set| set[word]);
+                words.push((counted, (bounds[0] + 32 * at) as u32));
+            }
+        }
+        // Room for the bits of a whole word behind the last.
+        let most = self.starts.last().copied().unwrap_or(0) + 32;
+        if picks.len() < most {
+            picks.resize(most, 0);
+        }
+        of.grow(columns.stride.next_multiple_of(WORD));
     }
 
     /// Adds up the masses of the instances of some groups that are counted and that a mask has set, for each position
-    /// from about `first` on. If there is a `part`, [`sum_all`](Self::sum_all) was called before, and these groups are
-    /// that part: what the mask has not set may be taken from its sums.
+    /// from about `first` on. [`begin`](Self::begin) was called before. If there is a `part`, so was
+    /// [`sum_all`](Self::sum_all), and these groups are that part: what the mask has not set may be taken from its sums.
     #[inline(always)]
     pub(super) fn sum<P: Instructions>(
         self,
@@ -64,55 +77,41 @@ impl<L: Accumulator> Weighed<'_, L> {
         (first, part): (usize, Option<usize>),
         sums: &mut WeightedSums<L>,
     ) {
-        let WeightedSums { picks, all, of } = sums;
-        let all = part.map(|part| &all[part * columns.stride..][..columns.stride]);
-        let counted = |group: usize, word: usize| {
-            let size = self.starts[group + 1] - self.starts[group];
-            columns.in_use(word, group, size) & self.set.map_or(u32::MAX, |set| set[word])
-        };
-        let words = |group: usize| columns.starts[group]..columns.starts[group + 1];
-        let count = |bits: u32| bits.count_ones() as usize;
-        let by_rest = all.is_some() && {
+        let WeightedSums { words, picks, all, of } = sums;
+        let (start, end) = (columns.starts[groups.start], columns.starts[groups.end]);
+        let words = &words[start..end];
+        let n_words = columns.stride.div_ceil(WORD);
+        let by_rest = part.is_some() && {
             let (mut n_set, mut n) = (0, 0);
-            for group in groups.clone() {
-                for word in words(group) {
-                    let counted = counted(group, word);
-                    n_set += count(mask(word) & counted);
-                    n += count(counted);
-                }
+            for (word, &(counted, _)) in (start..).zip(words) {
+                n_set += (mask(word) & counted).count_ones();
+                n += counted.count_ones();
             }
             2 * n_set > n
         };
-        of.clear();
-        match all.filter(|_| by_rest) {
-            Some(all) => of.extend_from_slice(all),
-            None => of.resize(columns.stride, L::default()),
-        }
-        // Room for the bits of a whole word behind the last.
-        let most = self.starts[groups.end] - self.starts[groups.start] + 32;
-        if picks.len() < most {
-            picks.resize(most, 0);
-        }
+        let flip = if by_rest { u32::MAX } else { 0 };
         let mut end = 0;
-        for group in groups {
-            for (at, word) in words(group).enumerate() {
-                let bits = if by_rest { !mask(word) } else { mask(word) } & counted(group, word);
-                let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
-                end += P::positions(bits, (self.starts[group] + 32 * at) as u32, room);
-            }
+        for (word, &(counted, first)) in (start..).zip(words) {
+            let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
+            end += P::positions((mask(word) ^ flip) & counted, first, room);
         }
-        let picks = &mut picks[..end];
-        if let Some(picked) = self.picked {
-            picks.iter_mut().for_each(|pick| *pick = picked[*pick as usize]);
-        }
-        match self.layout.lanes {
-            1 => self.add_rows::<P, 1>(picks, by_rest, first, of),
-            2 => self.add_rows::<P, 2>(picks, by_rest, first, of),
-            _ => self.add_rows::<P, 4>(picks, by_rest, first, of),
+        let all = part.filter(|_| by_rest).map(|part| &all[part * n_words..(part + 1) * n_words]);
+        let of = &mut of.as_chunks_mut::<WORD>().0[..n_words];
+        let rows = WeighedRows { rows: self.rows, n_words, word: 0, picks: &picks[..end], masses: self.masses };
+        let mut word = first / WORD;
+        while word < n_words {
+            let rows = WeighedRows { word, ..rows };
+            word += match n_words - word {
+                1 => write_sums::<P, L, 1>(&rows, all, of),
+                2 => write_sums::<P, L, 2>(&rows, all, of),
+                3 => write_sums::<P, L, 3>(&rows, all, of),
+                _ => write_sums::<P, L, 4>(&rows, all, of),
+            };
         }
     }
 
-    /// Adds up the masses of all instances that are counted, for each of these parts of the groups.
+    /// Adds up the masses of all instances that are counted, for each of these parts of the groups. Calls
+    /// [`begin`](Self::begin).
     #[inline(always)]
     pub(super) fn sum_all<P: Instructions>(
         self,
@@ -120,117 +119,37 @@ impl<L: Accumulator> Weighed<'_, L> {
         parts: impl Iterator<Item = Range<usize>>,
         sums: &mut WeightedSums<L>,
     ) {
+        self.begin(columns, sums);
         sums.all.clear();
         for groups in parts {
             self.sum::<P>(columns, groups, |_| u32::MAX, (0, None), sums);
-            sums.all.extend_from_slice(&sums.of);
-        }
-    }
-
-    /// `WORDS` words of the rows at a time, 1, 2 or 4.
-    #[inline(always)]
-    fn add_rows<P: Instructions, const WORDS: usize>(self, picks: &[u32], negative: bool, first: usize, of: &mut [L]) {
-        let Weighed { rows, layout, masses, .. } = self;
-        for part in (0..layout.lanes).step_by(WORDS) {
-            if let Some(sums) = L::weigh::<P, WORDS>(rows, layout.lanes, part, picks, masses) {
-                add_by_position(layout, &sums, (0, part), negative, of);
-                continue;
-            }
-            // Masses of 64 bytes at a time, or of 32 if they are narrow; without masks, a byte of bits.
-            match size_of::<L>() {
-                4 if P::HAS_MASKS => self.add_words::<P, 16, WORDS>(picks, part, negative, first, of),
-                _ => self.add_words::<P, 8, WORDS>(picks, part, negative, first, of),
-            }
-        }
-    }
-
-    /// `BITS` bits of each word at a time.
-    #[inline(always)]
-    fn add_words<P: Instructions, const BITS: usize, const WORDS: usize>(
-        self,
-        picks: &[u32],
-        part: usize,
-        negative: bool,
-        first: usize,
-        of: &mut [L],
-    ) {
-        let Layout { lanes, per_lane } = self.layout;
-        let first_bit = first / lanes / BITS * BITS;
-        for bit in (first_bit..per_lane).step_by(BITS) {
-            // One by one: of a loop, compilers put the words side by side and not their bits.
-            let [mut a, mut b, mut c, mut d] = [[L::default(); BITS]; 4];
-            for &pick in picks {
-                let row: &[u32; WORDS] = self.rows[pick as usize * lanes + part..]
-                    .first_chunk()
-                    .expect("a row has `lanes` words, and `part + WORDS` is no more");
-                let mass = self.masses[pick as usize];
-                a = add_where::<P, _, BITS>(a, row[0] >> bit, mass);
-                if WORDS > 1 {
-                    b = add_where::<P, _, BITS>(b, row[1] >> bit, mass);
-                }
-                if WORDS > 2 {
-                    c = add_where::<P, _, BITS>(c, row[2] >> bit, mass);
-                    d = add_where::<P, _, BITS>(d, row[3] >> bit, mass);
-                }
-            }
-            let sums: &[_; WORDS] = &[a, b, c, d].first_chunk().copied().expect("WORDS is at most four");
-            add_by_position(self.layout, sums, (bit, part), negative, of);
+            sums.all.extend_from_slice(&sums.of.as_chunks().0[..columns.stride.div_ceil(WORD)]);
         }
     }
 }
 
-/// Adds sums of bits from `bit` on, of words from `part` on, to those of positions: one bit of all words after the
-/// other.
+/// Writes the sums of some words of the rows, or what is left of `all` without them. Returns how many words those are.
 #[inline(always)]
-fn add_by_position<L: Accumulator, const BITS: usize, const WORDS: usize>(
-    Layout { lanes, per_lane }: Layout,
-    sums: &[[L; BITS]; WORDS],
-    (bit, part): (usize, usize),
-    negative: bool,
-    of: &mut [L],
-) {
-    let mut by_bit = [[L::default(); WORDS]; BITS];
-    for at in 0..BITS {
-        for word in 0..WORDS {
-            by_bit[at][word] = sums[word][at];
+fn write_sums<P: Instructions, L: Accumulator, const WORDS: usize>(
+    rows: &WeighedRows<L>,
+    all: Option<&[[L; WORD]]>,
+    of: &mut [[L; WORD]],
+) -> usize {
+    let to: &mut [_; WORDS] = of[rows.word..].first_chunk_mut().expect("the words are there");
+    L::weigh::<P, WORDS>(rows, to);
+    if let Some(all) = all {
+        for (to, all) in to.iter_mut().zip(&all[rows.word..]) {
+            for bit in 0..WORD {
+                to[bit] = all[bit].minus(to[bit]);
+            }
         }
     }
-    let n_bits = BITS.min(per_lane - bit);
-    let to = &mut of[bit * lanes + part..];
-    if lanes == WORDS {
-        let to = &mut to[..n_bits * WORDS];
-        to.iter_mut().zip(by_bit.as_flattened()).for_each(|(to, &sum)| *to = add_or_take(*to, sum, negative));
-    } else {
-        for (to, of_bit) in to.chunks_mut(lanes).zip(&by_bit[..n_bits]) {
-            to.iter_mut().zip(of_bit).for_each(|(to, &sum)| *to = add_or_take(*to, sum, negative));
-        }
-    }
-}
-
-#[inline(always)]
-fn add_or_take<L: Accumulator>(sum: L, mass: L, negative: bool) -> L {
-    if negative { sum.minus(mass) } else { sum.plus(mass) }
-}
-
-/// Adds a mass where a bit is set.
-#[inline(always)]
-fn add_where<P: Instructions, L: Accumulator, const BITS: usize>(mut sums: [L; BITS], bits: u32, mass: L) -> [L; BITS] {
-    if BITS == 8 && !P::HAS_MASKS {
-        // To look masks up is faster than to make them.
-        let masks = &L::BYTE_MASKS[(bits & 0xff) as usize];
-        for at in 0..BITS {
-            sums[at] = sums[at].plus(mass.masked(masks[at]));
-        }
-        return sums;
-    }
-    for at in 0..BITS {
-        sums[at] = sums[at].plus(if bits & (1 << at) == 0 { L::default() } else { mass });
-    }
-    sums
+    WORDS
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::bit_table::{Layout, RowsByPosition};
     use super::*;
     use crate::bits::mix;
     use crate::simd::{Isa, Kernel};
@@ -250,8 +169,9 @@ mod tests {
         #[inline(always)]
         fn run<P: Instructions>(self) {
             let Sum { weighed, columns, masks, first, sums, .. } = self;
-            if self.rest {
-                weighed.sum_all::<P>(columns, [0..1, 0..2].into_iter(), sums);
+            match self.rest {
+                true => weighed.sum_all::<P>(columns, [0..1, 0..2].into_iter(), sums),
+                false => weighed.begin(columns, sums),
             }
             weighed.sum::<P>(columns, 0..2, |word| masks[word], (first, self.rest.then_some(1)), sums);
         }
@@ -263,18 +183,21 @@ mod tests {
         for n_tests in [1, 5, 32, 33, 64, 65, 100, 129, 257, 513, 700] {
             let layout = Layout::new(n_tests);
             let passes = |row: usize, test: usize| mix((row * 7919 + test) as u64).is_multiple_of(3);
-            let mut rows = vec![0u32; total * layout.lanes];
+            let mut packed = vec![0u32; total * layout.lanes];
             for (row, test) in (0..total).flat_map(|row| (0..n_tests).map(move |test| (row, test))) {
                 let (lane, bit) = layout.place(test);
-                rows[row * layout.lanes + lane as usize] |= u32::from(passes(row, test)) << bit;
+                packed[row * layout.lanes + lane as usize] |= u32::from(passes(row, test)) << bit;
             }
             for sizes in [[0usize, 1], [33, 0], [100, 64], [31, 90]] {
                 let starts = [0, sizes[0], sizes[0] + sizes[1]];
                 let picked: Vec<u32> = (0..starts[2]).map(|i| (i * 13 % total) as u32).collect();
+                let masses: Vec<L> = picked.iter().map(|&row| masses[row as usize]).collect();
                 let cases = Isa::all().into_iter().flat_map(|isa| (0..6).map(move |case| (isa, case)));
                 for (isa, case) in cases {
                     let mut columns = BitColumns::default();
-                    columns.gather(isa, &rows, layout, &picked, &starts);
+                    columns.gather(isa, &packed, layout, &picked, &starts);
+                    let mut rows = vec![u32::MAX; picked.len() * columns.stride.div_ceil(WORD)];
+                    isa.run(RowsByPosition { columns: &columns, starts: &starts, rows: &mut rows });
                     // Beyond the last instance of a group too; of few, half or most instances.
                     let word = |word: usize| mix(word as u64) as u32;
                     let masks: Vec<u32> = (0..columns.n_words())
@@ -287,20 +210,18 @@ mod tests {
                     let set: Option<Vec<u32>> =
                         (case > 2).then(|| (0..columns.n_words()).map(|at| word(at + 2_000)).collect());
                     let set = set.as_deref();
-                    let weighed = Weighed {
-                        rows: &rows,
-                        layout,
-                        picked: Some(&picked),
-                        set,
-                        starts: &starts,
-                        masses: &masses,
-                        signed: &[],
-                    };
+                    let weighed = Weighed { rows: &rows, set, starts: &starts, masses: &masses };
                     let first = if n_tests > 64 { 48 } else { 0 };
-                    // Left over from another node.
-                    let old = || vec![L::MAX; 3000];
                     for rest in [false, true] {
-                        let mut sums = WeightedSums { picks: vec![7; 50], all: old(), of: old() };
+                        // Left over from another node.
+                        let mut of = Aligned::default();
+                        of.fill_with(3000, L::MAX);
+                        let mut sums = WeightedSums {
+                            words: vec![(7, 7); 50],
+                            picks: vec![7; 50],
+                            all: vec![[L::MAX; WORD]; 9],
+                            of,
+                        };
                         isa.run(Sum { weighed, columns: &columns, masks: &masks, first, rest, sums: &mut sums });
                         for (test, position) in (0..n_tests).map(|test| (test, layout.position(test))) {
                             if position < first {
@@ -313,7 +234,7 @@ mod tests {
                                 let bits = masks[word] & set.map_or(u32::MAX, |set| set[word]);
                                 let is_set = bits >> ((at - starts[group]) % 32) & 1 == 1;
                                 if is_set && passes(row as usize, test) {
-                                    expected = expected.plus(masses[row as usize]);
+                                    expected = expected.plus(masses[at]);
                                 }
                             }
                             assert!(

@@ -135,6 +135,8 @@ pub(super) struct ChildBuffers<L> {
     pub(super) picked: Vec<u32>,
     pub(super) starts: Vec<usize>,
     pub(super) columns: BitColumns,
+    /// Its rows in the order of positions, if instances are weighed.
+    pub(super) rows: Vec<u32>,
     pub(super) exact: ChildCounts<L>,
     pub(super) rough: ChildCounts<u16>,
     pub(super) overlaps: Overlaps<L>,
@@ -156,6 +158,8 @@ pub(super) struct ChildCounts<L> {
     pub(super) has_singles: bool,
     /// Whether all pairs of the smaller branch are counted.
     pub(super) is_counted: bool,
+    /// The masses of the instances of the smaller branch, if they are weighed, as trees of depth two are found from them.
+    pub(super) masses: Vec<L>,
     pub(super) pairs: Aligned<L>,
     /// Of the true and of the false branch.
     pub(super) singles: [Singles<L>; 2],
