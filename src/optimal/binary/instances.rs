@@ -292,7 +292,7 @@ impl Way {
 
     /// About how much there is to count if each instance is weighed, alike.
     fn weighed(entries: &[RowMass], lane: usize) -> usize {
-        1 + entries.len() / if lane == 8 { 3 } else { 4 }
+        if lane == 8 { 1 + entries.len() / 3 } else { 1 + entries.len() * 2 / 9 }
     }
 }
 
