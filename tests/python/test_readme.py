@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 README = Path(__file__).parents[2] / "README.md"
-PAGES = [README.parent / "docs" / name for name in ("nodes.md", "costs.md")]
+PAGES = [README.parent / "docs" / name for name in ("nodes.md", "costs.md", "anytime.md")]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
