@@ -280,7 +280,8 @@ class Greedy:
                 enough, doubt = split.gain >= Fraction(least), abs(split.gain - Fraction(least)) <= split.slack
                 doubt = doubt and split.gain != Fraction(least)
             else:
-                enough, doubt = split.near >= least, least > 0 and abs(split.near - least) <= split.slack
+                # Parts of other proportions than the whole gain something, however little floats see of it.
+                enough, doubt = least == 0 or split.near >= least, least > 0 and abs(split.near - least) <= split.slack
             if doubt:
                 raise UndecidedError
             if enough:

@@ -426,7 +426,13 @@ def _run_optimal(problem: dict[str, Any], result: dict[str, Any]) -> None:
 
     wanted = shaped(judge.canonical(frozenset(table.rows), p["max_depth"], n), frozenset(table.rows))
     if shape != wanted and not forbids:
-        result["problems"].append(f"not the canonical tree: {shape}, right is {wanted}")
+        # Trees that cost the same may differ by units of what was rounded: the whole numbers decide.
+        unit_of = Fraction(found.resolution)
+        numbers = [Fraction(number) for number in [*(problem["weights"] or ()), p["node_penalty"]]]
+        if problem["family"] in ROUNDED and problem["meant"] is None and any(number % unit_of for number in numbers):
+            result["close"] = True
+        else:
+            result["problems"].append(f"not the canonical tree: {shape}, right is {wanted}")
 
 
 def _run_scaled(problem: dict[str, Any], result: dict[str, Any]) -> None:
