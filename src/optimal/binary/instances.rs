@@ -169,7 +169,18 @@ impl Instances {
             let (start, end) = (self.of_row_starts[row as usize], self.of_row_starts[row as usize + 1]);
             self.of_row[start as usize..end as usize].iter().copied()
         };
-        let mut instances: Vec<u32> = rows.iter().flat_map(of).collect();
+        let n_rows = self.of_row_starts.len() - 1;
+        if rows.len() == n_rows {
+            return (0..self.rows.len() as u32).collect();
+        }
+        let instances = rows.iter().flat_map(of);
+        // Of many rows, to mark the instances is faster than to sort them.
+        if rows.len() > n_rows / 16 {
+            let mut marked = vec![false; self.rows.len()];
+            instances.for_each(|instance| marked[instance as usize] = true);
+            return (0u32..).zip(marked).filter_map(|(instance, is_marked)| is_marked.then_some(instance)).collect();
+        }
+        let mut instances: Vec<u32> = instances.collect();
         instances.sort_unstable();
         instances
     }
