@@ -2,8 +2,8 @@
 //!
 //! A [`Solver`] answers questions about subproblems: what trees within given limits cost at least on some cases, and
 //! which root comes first among those that reach a cost. The driver asks them in order: `limited` for first trees, then
-//! the least cost for one depth after the other, with `local` for better trees where a limit allows no proof, then `canonical` for the tree that is defined by least costs alone,
-//! and `smallest` for the one of the fewest nodes.
+//! the least cost for one depth after the other, with `local` for better trees where a limit allows no proof, then
+//! `canonical` for the tree that is defined by least costs alone, and `smallest` for the one of the fewest nodes.
 
 mod canonical;
 mod limited;
