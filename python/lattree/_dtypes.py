@@ -23,9 +23,17 @@ _PLAIN: dict[str, type[pl.DataType]] = {
 }
 
 
+LONGEST_NAME = 200
+"""Characters of a name in an error text: of a damaged file a name may be the whole first line."""
+
+
 def quoted(text: str) -> str:
-    """Return `text` in double quotes, with what does not show escaped, as the core prints names."""
-    return _quoted(text)
+    """Return `text` in double quotes for an error text, with what does not show escaped, as the core prints names.
+
+    Of a very long one its beginning and its end.
+    """
+    half = LONGEST_NAME // 2
+    return _quoted(text) if len(text) <= LONGEST_NAME else f"{_quoted(text[:half])} ... {_quoted(text[-half:])}"
 
 
 def list_names(names: Iterable[str]) -> str:

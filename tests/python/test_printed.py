@@ -259,6 +259,15 @@ class TestNames:
             with pytest.raises(DataError, match=r"\\u\{d800\}"):
                 Dataset(table, "y")
 
+    def test_very_long_names_are_cut_in_errors(self):
+        long = "a" * 99_999 + "b"
+        data = Dataset({"f": [1.0, 2.0], "y": [0, 1]}, "y")
+        tree = lattree.GreedyTreeSearch().run(data).tree
+        for call in (lambda: tree.predict({long: [1.0]}), lambda: Dataset({"f": [1.0, 2.0], long: [1, 2]}, "y")):
+            with pytest.raises(DataError, match=r'aaa" \.\.\. "a+b"') as caught:
+                call()
+            assert len(str(caught.value)) < 500
+
     def test_names_are_quoted_only_where_needed(self):
         shown = lattree._core._shown
         for plain in ["sepal length (cm)", "<=50K", ">50K", "Some-college", "it's", "e&f", "3 or more", "naïve"]:
