@@ -156,7 +156,7 @@ impl Kernel for RowsByPosition<'_> {
         let n_words = stride.div_ceil(WORD);
         for (bounds, &first) in self.starts.windows(2).zip(&self.columns.starts) {
             let rows = &mut self.rows[bounds[0] * n_words..bounds[1] * n_words];
-            for (at, rows) in rows.chunks_mut(32 * n_words).enumerate() {
+            for (at, rows) in rows.chunks_mut(WORD * n_words).enumerate() {
                 let column = &self.columns.words[(first + at) * stride..(first + at + 1) * stride];
                 for (part, positions) in column.chunks(WORD * BLOCK).enumerate() {
                     let mut square: Square = [[0; BLOCK]; 32];

@@ -27,7 +27,7 @@ pub(super) struct NodeBits<'a> {
     pub(super) origin: &'a [u32],
 }
 
-/// NodeCounts of the cases of a node.
+/// Counts of the cases of a node.
 #[derive(Debug, Default)]
 pub(super) struct NodeCounts<L> {
     /// The mass of each instance, if they are weighed; else empty.
@@ -44,7 +44,7 @@ pub(super) struct NodeCounts<L> {
 }
 
 impl<L: Accumulator> NodeCounts<L> {
-    /// NodeCounts single tests from masses and totals, and all pairs if they are kept.
+    /// Counts single tests from masses and totals, and all pairs if they are kept.
     pub(super) fn count(
         &mut self,
         isa: Isa,

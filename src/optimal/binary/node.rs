@@ -201,7 +201,7 @@ impl<L: Accumulator> Node<L> {
         Ok(())
     }
 
-    /// NodeCounts rough masses.
+    /// Counts rough masses.
     pub(super) fn count_roughly(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let mut rough = std::mem::take(&mut self.rough);
         let of_node = (self.shape(instances, 1), self.bits());
