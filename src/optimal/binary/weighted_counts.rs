@@ -135,7 +135,9 @@ fn write_sums<P: Instructions, L: Accumulator, const WORDS: usize>(
     all: Option<&[[L; WORD]]>,
     of: &mut [[L; WORD]],
 ) -> usize {
-    let to: &mut [_; WORDS] = of[rows.word..].first_chunk_mut().expect("`rows.word + WORDS` is no more than the words of a row, and so many sums");
+    let to: &mut [_; WORDS] = of[rows.word..]
+        .first_chunk_mut()
+        .expect("`rows.word + WORDS` is no more than the words of a row, and so many sums");
     L::weigh::<P, WORDS>(rows, to);
     if let Some(all) = all {
         for (to, all) in to.iter_mut().zip(&all[rows.word..]) {
