@@ -146,10 +146,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     ) -> bool {
         let NodeState { grand, bounds, great, .. } = state;
         if state.keeps_grand {
-            let of = (ask.levels, ask.levels.branch(ask.depth));
             let ChildBuffers { exact, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
             let at = (self.isa, shape, node);
-            let neighbours = grand.bounds_of(child, at, of, bounds, &exact.both, overlaps, inherited);
+            let neighbours = grand.bounds_of(child, at, ask, bounds, &exact.both, overlaps, inherited);
             before.clear();
             if state.keeps_great {
                 great.before(child, &neighbours, before);

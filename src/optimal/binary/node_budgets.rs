@@ -38,6 +38,15 @@ impl NodeBudgets {
         (nodes as usize).min(self.top())
     }
 
+    /// How many levels of the branches of a node are known exactly, from its trees of depth two: those of a leaf and of
+    /// a stump.
+    pub(super) fn n_known(self) -> usize {
+        match self {
+            NodeBudgets::Free => 0,
+            NodeBudgets::UpTo(most) => 2.min(most + 1),
+        }
+    }
+
     /// The nodes that a tree of this depth may have at a level.
     pub(super) fn nodes(self, depth: u32, level: usize) -> u64 {
         match self {

@@ -27,6 +27,7 @@ use super::node_budgets::NodeBudgets;
 use super::pair_counts::CountShared;
 use super::pair_shape::PairShape;
 use super::weighted_counts::WeightedSums;
+use super::workspace::BudgetQuery;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.
@@ -99,6 +100,8 @@ pub(super) struct Spread<'a, L> {
     /// How much passes each test, per channel.
     pub(super) passing: &'a [L],
     pub(super) root: usize,
+    /// Levels below this are known exactly.
+    pub(super) n_known: usize,
 }
 
 impl<L: Accumulator> Kernel for Spread<'_, L> {
@@ -116,14 +119,14 @@ impl<L: Accumulator> Kernel for Spread<'_, L> {
 impl<L: Accumulator> Spread<'_, L> {
     #[inline(always)]
     fn spread<const SUBSETS: bool>(self) {
-        let Spread { shape, bounds, totals, both, passing, root } = self;
+        let Spread { shape, bounds, totals, both, passing, root, n_known } = self;
         let stride = shape.stride;
         let classes = 0..shape.n_classes;
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
         let branch_levels = bounds.sides[0].len() / stride;
         let [on_false, on_true] = &mut bounds.sides;
         let levels =
-            (0..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
+            (n_known..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
         let levels: SmallVec<[(usize, L, L); 4]> = levels.collect();
         for start in (0..stride).step_by(BLOCK) {
             // What is on one side of the root but not on one side of another test, by side of the root and of the test.
@@ -248,6 +251,8 @@ pub(super) struct Overlaps<L> {
     set: Vec<u32>,
     shared: Aligned<L>,
     sums: WeightedSums<L>,
+    /// The least sum of a similar child's bounds, by root.
+    least: Vec<L>,
 }
 
 /// What the children of a node, once solved, know of the roots of their own children: bounds on sets that three tests
@@ -397,19 +402,19 @@ impl<L: Accumulator> GrandchildBounds<L> {
         &self,
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, PairShape, &Node<L>),
-        (levels, branch): (NodeBudgets, NodeBudgets),
+        ask: &BudgetQuery,
         known: &RootBounds<L>,
         both: &[L],
         overlaps: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) -> Vec<(usize, u64)> {
-        let stride = self.stride;
-        bounds.reset(stride, levels.len(), branch.len());
+        let (stride, branch) = (self.stride, ask.levels.branch(ask.depth));
+        bounds.reset(stride, ask.levels.len(), branch.len());
         for &g in &node.live {
             let g = g as usize;
             for of in (0..2).filter(|&of| self.solved[2 * g + of]) {
                 let from = self.child(2 * g + of);
-                for level in 0..self.levels {
+                for level in branch.n_known()..self.levels {
                     bounds.sides[of][level * stride + g] = from[(2 * level + side) * stride + root];
                 }
             }
@@ -428,14 +433,7 @@ impl<L: Accumulator> GrandchildBounds<L> {
         }
         let neighbours = self.neighbours((root, side), (shape, node), known, both);
         for &(child, only_there) in &neighbours {
-            self.inherit_from(
-                (child, only_there),
-                (root, side),
-                (isa, shape, node),
-                (levels, branch),
-                overlaps,
-                bounds,
-            );
+            self.inherit_from((child, only_there), (root, side), (isa, shape, node), ask, overlaps, bounds);
         }
         neighbours
     }
@@ -481,11 +479,11 @@ impl<L: Accumulator> GrandchildBounds<L> {
         (child, only_there): (usize, u64),
         (root, side): (usize, usize),
         (isa, shape, node): (Isa, PairShape, &Node<L>),
-        (levels, branch): (NodeBudgets, NodeBudgets),
-        Overlaps { set, shared, sums }: &mut Overlaps<L>,
+        ask: &BudgetQuery,
+        Overlaps { set, shared, sums, least }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) {
-        let stride = self.stride;
+        let (stride, branch) = (self.stride, ask.levels.branch(ask.depth));
         set.clear();
         let flip = |side: usize| if side == 1 { 0 } else { u32::MAX };
         for (group, bounds) in node.starts.windows(2).enumerate() {
@@ -500,7 +498,7 @@ impl<L: Accumulator> GrandchildBounds<L> {
         isa.run(CountShared { shape, counted: node.counted(Some(set)), shared, sums });
         let known = self.child(child);
         let lost = L::of(only_there);
-        for level in 0..self.levels {
+        for level in branch.n_known()..self.levels {
             let [on_false, on_true] = &mut bounds.sides;
             let on_false = &mut on_false[level * stride..(level + 1) * stride];
             let on_true = &mut on_true[level * stride..(level + 1) * stride];
@@ -511,12 +509,19 @@ impl<L: Accumulator> GrandchildBounds<L> {
                 on_false[position] = on_false[position].max(from_false[position].minus_floored(lost.minus_floored(on)));
             }
         }
-        for level in 0..levels.len() {
-            let sums = &mut bounds.sums[level * stride..(level + 1) * stride];
-            for (position, sum) in sums.iter_mut().enumerate() {
-                let of = |side: usize, level: usize| known[(2 * level + side) * stride + position].get();
-                let least = levels.pairs(level, branch).map(|(i, j)| of(1, i) + of(0, j)).min().unwrap_or(0);
-                *sum = (*sum).max(L::of(least.saturating_sub(only_there)));
+        for level in (0..ask.levels.len()).filter(|&level| ask.cutoffs[level] > 0) {
+            let of = |side: usize, level: usize| &known[(2 * level + side) * stride..][..stride];
+            let mut pairs = ask.levels.pairs(level, branch);
+            let Some((one, zero)) = pairs.next() else { continue };
+            least.clear();
+            least.extend(of(1, one).iter().zip(of(0, zero)).map(|(one, zero)| one.plus(*zero)));
+            for (one, zero) in pairs {
+                for ((least, one), zero) in least.iter_mut().zip(of(1, one)).zip(of(0, zero)) {
+                    *least = (*least).min(one.plus(*zero));
+                }
+            }
+            for (sum, least) in bounds.sums[level * stride..][..stride].iter_mut().zip(&*least) {
+                *sum = (*sum).max(least.minus_floored(lost));
             }
         }
     }

@@ -11,6 +11,7 @@ use smallvec::smallvec;
 use super::super::bound_check::Reason;
 use super::super::problem::Mass;
 use super::accumulator::Accumulator;
+use super::multi_class::branch_costs;
 use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
@@ -96,7 +97,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         inherited: Option<&Inherited<L>>,
     ) -> Result<(), Stop> {
         self.stats.nodes.fetch_add(1, Relaxed);
-        let NodeBuffers { node, state, .. } = at;
+        let NodeBuffers { node, state, stumps, .. } = at;
         let branch = ask.levels.branch(ask.depth);
         let stride = node.layout.stride();
         state.has_bounds = true;
@@ -105,17 +106,14 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             state.bounds.inherit(&inherited.bounds, &node.origin);
             self.check_roots(Reason::Transposition, node, ask, &state.bounds);
         }
-        if matches!(ask.levels, NodeBudgets::UpTo(_)) {
-            // Level 0 of a branch is a leaf.
-            let shape = self.shape(node);
+        if matches!(branch, NodeBudgets::UpTo(_)) {
+            let (shape, singles) = (self.shape(node), &node.counts.singles);
             for &root in &node.live {
-                for side in 0..2 {
-                    state.bounds.raise(
-                        side,
-                        0,
-                        root as usize,
-                        node.counts.singles.leaf(shape, side == 1, root as usize),
-                    );
+                let known = branch_costs(shape, singles, stumps, self.problem.node_penalty, root as usize);
+                for (side, (leaf, stump)) in [1, 0].into_iter().zip(known.into_iter().flatten()) {
+                    for (level, cost) in [leaf, stump].into_iter().enumerate().take(branch.n_known()) {
+                        state.bounds.raise(side, level, root as usize, cost);
+                    }
                 }
             }
             self.check_roots(Reason::Leaf, node, ask, &state.bounds);
@@ -329,6 +327,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 both: &cell.exact.both,
                 passing: &run.node.counts.singles.true_side,
                 root,
+                n_known: run.branch.n_known(),
             });
             self.check_roots(Reason::Similarity, run.node, run.ask, &state.bounds);
         }
@@ -406,6 +405,6 @@ fn wanted<L: Accumulator>(
         let (mine, other) = if side == 1 { (one, zero) } else { (zero, one) };
         cutoffs[mine] = cutoffs[mine].max(cutoff.saturating_sub(state.bounds.of(1 - side, other, root)));
     }
-    let matters = anyway || (0..branch.len()).any(|level| floors[level] < cutoffs[level]);
+    let matters = anyway || (branch.n_known()..branch.len()).any(|level| floors[level] < cutoffs[level]);
     matters.then_some((cutoffs, floors))
 }
