@@ -41,9 +41,18 @@ impl NodeBudgets {
     /// How many levels of the branches of a node are known exactly, from its trees of depth two: those of a leaf and of
     /// a stump.
     pub(super) fn n_known(self) -> usize {
+        self.first(2)
+    }
+
+    /// How many levels of a node are settled by its trees of depth two: trees of at most two nodes are no deeper.
+    pub(super) fn n_shallow(self) -> usize {
+        self.first(3)
+    }
+
+    fn first(self, levels: usize) -> usize {
         match self {
             NodeBudgets::Free => 0,
-            NodeBudgets::UpTo(most) => 2.min(most + 1),
+            NodeBudgets::UpTo(_) => levels.min(self.len()),
         }
     }
 

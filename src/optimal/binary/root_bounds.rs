@@ -125,8 +125,8 @@ impl<L: Accumulator> Spread<'_, L> {
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
         let branch_levels = bounds.sides[0].len() / stride;
         let [on_false, on_true] = &mut bounds.sides;
-        let levels =
-            (n_known..branch_levels).map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
+        let levels = (n_known..branch_levels)
+            .map(|level| (level, on_true[level * stride + root], on_false[level * stride + root]));
         let levels: SmallVec<[(usize, L, L); 4]> = levels.collect();
         for start in (0..stride).step_by(BLOCK) {
             // What is on one side of the root but not on one side of another test, by side of the root and of the test.

@@ -60,8 +60,10 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         at.state.best.extend((0..ask.levels.len()).map(|level| cost(level).min(ask.cutoffs[level])));
         at.state.has_bounds = false;
         at.state.first = u32::MAX;
-        if (0..ask.levels.len()).all(|level| at.state.best[level] <= ask.floors[level]) {
-            return Ok((0..ask.levels.len()).map(|level| cost(level).min(ask.floors[level])).collect());
+        let n_shallow = ask.levels.n_shallow();
+        if (n_shallow..ask.levels.len()).all(|level| at.state.best[level] <= ask.floors[level]) {
+            let value = |level| if level < n_shallow { cost(level) } else { cost(level).min(ask.floors[level]) };
+            return Ok((0..ask.levels.len()).map(value).collect());
         }
         self.open(at, ask, inherited)?;
         at.roots.sort_unstable();
@@ -71,6 +73,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         at.state = held(state.into_inner());
         result?;
         let value = |level: usize| {
+            if level < n_shallow {
+                return cost(level);
+            }
             let best = at.state.best[level];
             if best < ask.cutoffs[level] {
                 return best;
@@ -223,7 +228,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             let least = |level: usize| state.bounds.least(run.ask.levels, run.branch, level, root);
             let is_better =
                 |level| least(level).saturating_add(self.problem.node_penalty) < run.cutoff(&state, level, root);
-            if (0..run.ask.levels.len()).any(is_better) {
+            if (run.ask.levels.n_shallow()..run.ask.levels.len()).any(is_better) {
                 return Ok(Some(root));
             }
             self.stats.bounded.fetch_add(1, Relaxed);
@@ -268,7 +273,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// Solves the two branches of a root as far as they can matter.
     fn try_root(&self, run: &NodeTask<L>, root: usize, cell: &mut ChildBuffers<L>) -> Result<(), Stop> {
         let wanted = |state: &NodeState<L>, side: usize, is_there: bool| {
-            let pairs = (0..run.ask.levels.len()).flat_map(|level| {
+            let pairs = (run.ask.levels.n_shallow()..run.ask.levels.len()).flat_map(|level| {
                 let left = run.cutoff(state, level, root).saturating_sub(self.problem.node_penalty);
                 run.ask.levels.pairs(level, run.branch).map(move |pair| (pair, left))
             });
@@ -353,7 +358,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let NodeTask { ask, branch, .. } = *run;
         let top = ask.levels.top();
         let place = run.watch.map_or(0, |watch| watch.place(root));
-        for level in 0..=top {
+        for level in ask.levels.n_shallow()..=top {
             let mut least = state.best[level];
             for (one, zero) in ask.levels.pairs(level, branch) {
                 let costs = (state.bounds.of(1, one, root), state.bounds.of(0, zero, root));
