@@ -194,6 +194,11 @@ impl Budget {
         of_time.max(of_nodes)
     }
 
+    /// Whether the time or the search nodes are limited.
+    pub fn is_limited(&self) -> bool {
+        self.deadline.is_some() || self.node_limit != u64::MAX
+    }
+
     /// Search nodes visited so far.
     pub fn nodes(&self) -> u64 {
         self.nodes.load(Relaxed)

@@ -8,6 +8,9 @@ Thresholds: TypeAlias = Literal["auto", "all", "exact", "quantile", "mdlp"]
 Engine: TypeAlias = Literal["auto", "tests", "continuous"]
 """Which exact search runs."""
 
+Effort: TypeAlias = Literal["proof", "tree"]
+"""What the limits of an exact search are spent on."""
+
 Objective: TypeAlias = Literal["errors", "balanced_errors"]
 """What an optimal tree has least of, where no costs are given."""
 

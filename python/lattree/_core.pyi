@@ -10,6 +10,7 @@ from typing_extensions import disjoint_base
 
 from lattree._choices import (
     Criterion,
+    Effort,
     Engine,
     Estimator,
     Missing,
@@ -364,6 +365,8 @@ class OptimalTreeSearch:
         node_limit: int | None = None,
         memory_limit: int | None = None,
         discrepancies: int | None = None,
+        effort: Effort = "proof",
+        seed: int = 0,
         threads: int | None = None,
     ) -> OptimalTreeSearch: ...
     @property
@@ -398,6 +401,10 @@ class OptimalTreeSearch:
     def memory_limit(self) -> int | None: ...
     @property
     def discrepancies(self) -> int | None: ...
+    @property
+    def effort(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
     @property
     def threads(self) -> int | None: ...
     def run(

@@ -25,7 +25,7 @@ class PolicyTreeSearch:
         What a leaf earns, per unit of mass, that is "abstain" and gives no action; finite. None: there is no such leaf.
     rank, binarizer, engine, unseen
         Which tree, and over which tests, as in :class:`OptimalTreeSearch`.
-    time_limit, node_limit, memory_limit, discrepancies, threads
+    time_limit, node_limit, memory_limit, discrepancies, effort, seed, threads
         The limits of a search, as in :class:`OptimalTreeSearch`.
 
     Raises
@@ -60,6 +60,8 @@ class PolicyTreeSearch:
         node_limit: int | None = None,
         memory_limit: int | None = None,
         discrepancies: int | None = None,
+        effort: Literal["proof", "tree"] = "proof",
+        seed: int = 0,
         threads: int | None = None,
     ) -> None:
         if isinstance(abstain, (int, float)) and not isinstance(abstain, bool):
@@ -80,6 +82,8 @@ class PolicyTreeSearch:
             node_limit=node_limit,
             memory_limit=memory_limit,
             discrepancies=discrepancies,
+            effort=effort,
+            seed=seed,
             threads=threads,
         )
 
@@ -225,6 +229,16 @@ class PolicyTreeSearch:
         return self._search.discrepancies
 
     @property
+    def effort(self) -> str:
+        """What the limits are spent on."""
+        return self._search.effort
+
+    @property
+    def seed(self) -> int:
+        """Where random numbers start."""
+        return self._search.seed
+
+    @property
     def threads(self) -> int | None:
         """How many threads search."""
         return self._search.threads
@@ -254,6 +268,8 @@ _KEYWORDS = (
     "node_limit",
     "memory_limit",
     "discrepancies",
+    "effort",
+    "seed",
     "threads",
 )
 

@@ -38,7 +38,7 @@ mod to_tree;
 pub use binary::bench_hooks::Measure;
 pub use cache::CacheKind;
 pub use offered::OfferedTests;
-pub use params::{Checked, Counting, Engine, Params, Rank, RootOrder, Switches};
+pub use params::{Checked, Counting, Effort, Engine, Params, Rank, RootOrder, Switches};
 pub use progress::{Board, Progress};
 #[doc(hidden)]
 pub use search::measure_parts;

@@ -40,6 +40,10 @@ pub struct Params {
     pub limits: Limits,
     /// The most discrepancies of the passes that look for good trees before the proof starts; `None`: no passes.
     pub discrepancies: Option<u32>,
+    /// What the limits are spent on.
+    pub effort: Effort,
+    /// Where the random numbers of the neighbourhood search start.
+    pub seed: u64,
     /// `None`: all that the process may use.
     pub threads: Option<usize>,
     /// For study and tests; proven results do not depend on it.
@@ -63,6 +67,8 @@ impl Default for Params {
             unseen: Unseen::Majority,
             limits: Limits::default(),
             discrepancies: None,
+            effort: Effort::Proof,
+            seed: 0,
             threads: None,
             switches: Switches::default(),
         }
@@ -107,6 +113,17 @@ pub struct Switches {
     pub baseline: bool,
     /// Work (in nanoseconds, about) below which a node stays on one thread.
     pub parallel_work: u64,
+}
+
+/// What the limits are spent on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effort {
+    /// The proof, and better trees where it is out of reach.
+    #[default]
+    Proof,
+    /// The best tree that can be found within the limits, or by a fixed amount of work where time and nodes have none;
+    /// nothing is proved above the depth that the neighbourhood search solves exactly.
+    Tree,
 }
 
 /// Which search does the work.

@@ -85,9 +85,9 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn request(&self) -> Request {
-        let Params { rank, discrepancies, .. } = self.params.params;
+        let Params { rank, discrepancies, effort, seed, .. } = self.params.params;
         let limits = TreeLimits::new(self.constraints.max_depth, self.constraints.max_nodes);
-        Request { limits, rank, discrepancies }
+        Request { limits, rank, discrepancies, effort, seed }
     }
 
     /// Runs the reference.

@@ -158,7 +158,8 @@ impl Labelled<'_> {
         let (tests, exact_thresholds) = offered.map_or((OfferedTests::default(), false), Offered::tests);
         scope.end(tests.bytes());
         let is_grown = early.as_ref().is_some_and(|greedy| greedy.is_complete);
-        let late = if stop.is_some() && !is_grown { Fallback::late(&run) } else { None };
+        let is_proved = stop.is_none() && bound == cost;
+        let late = if !is_proved && !is_grown { Fallback::late(&run) } else { None };
         let greedy = [early, late].into_iter().flatten().min_by_key(|greedy| greedy.cost);
         // Greedy growth, and a search that ended early, have not looked for splits that decide nothing.
         let (tree, cost, is_simple) = match greedy.filter(|greedy| greedy.cost < cost) {
@@ -166,7 +167,7 @@ impl Labelled<'_> {
                 let test_of = |test: u32| tests[test as usize].clone();
                 (to_tree::grow(&run, &Fallback::pattern_of(data), test_of, &shape)?.0, cost, false)
             }
-            None => (tree, cost, stop.is_none()),
+            None => (tree, cost, is_proved),
         };
         let (tree, cost) = match is_simple {
             true => (tree, cost),
@@ -184,7 +185,7 @@ impl Labelled<'_> {
             tree,
             objective,
             lower_bound,
-            status: stop.map_or(Status::Optimal, Status::from),
+            status: stop.map_or(if is_proved { Status::Optimal } else { Status::Complete }, Status::from),
             exact_thresholds,
             tests,
             resolution: scale.resolution,

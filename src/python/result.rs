@@ -94,7 +94,8 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 ///     proved.
 /// status : str
 ///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
-///     strike after the proof and before the canonical tree is found: then the gap is 0.
+///     strike after the proof and before the canonical tree is found: then the gap is 0. "complete" under
+///     ``effort="tree"``: the search for a good tree went to its end, and nothing is proved.
 /// tests : list of str
 ///     The tests offered, in column-then-cut order. The continuous engine lists all cuts of a column, also those that
 ///     split the cases as a cut of an earlier column does.

@@ -22,14 +22,15 @@ use crate::data::{Binarizer, Labels, Thresholds};
 use crate::error::Error;
 use crate::greedy::ClassWeight;
 use crate::objective::{LabelCosts, Loss};
-use crate::optimal::{Board, Checked, Engine, Params, Rank, search};
+use crate::optimal::{Board, Checked, Effort, Engine, Params, Rank, search};
 
 const ENGINES: [(&str, Engine); 3] =
     [("auto", Engine::Auto), ("tests", Engine::Tests), ("continuous", Engine::Continuous)];
+const EFFORTS: [(&str, Effort); 2] = [("proof", Effort::Proof), ("tree", Effort::Tree)];
 /// Objectives that have a name of their own.
 const OBJECTIVES: [(&str, &Loss); 3] =
     [("errors", &Loss::Errors), ("balanced_errors", &Loss::BalancedErrors), ("costs", &Loss::PerCase)];
-const KEYWORDS: [&str; 17] = [
+const KEYWORDS: [&str; 19] = [
     "max_depth",
     "max_nodes",
     "min_leaf",
@@ -46,6 +47,8 @@ const KEYWORDS: [&str; 17] = [
     "node_limit",
     "memory_limit",
     "discrepancies",
+    "effort",
+    "seed",
     "threads",
 ];
 
@@ -116,6 +119,14 @@ const KEYWORDS: [&str; 17] = [
 ///     look ahead of two levels. Range 0 to 100; worth it under a limit of time. None: no passes. Results that are
 ///     proved do not depend on it. The continuous engine has no such passes: from depth four on it starts from a tree
 ///     by such a look ahead.
+/// effort : {"proof", "tree"}, default="proof"
+///     What the limits are spent on. "proof": on the proof, and on better trees where it seems out of reach. "tree": on
+///     the tree alone, by a neighbourhood search: until `time_limit` or `node_limit` is spent, or for 2,000 steps where
+///     neither is given. It ends with ``status == "complete"`` and a bound that says little. Trees up to depth three
+///     (two over all thresholds), and those whose `max_nodes` is less than the depth allows, are proved all the same.
+/// seed : int, default=0
+///     Where the random numbers of the neighbourhood search start; 0 to 2**64 - 1. Results that are proved do not
+///     depend on it.
 /// threads : int or None, default=None
 ///     None: all that the process may use, capped by the environment variable LATTREE_NUM_THREADS. Of those asked for
 ///     no more than four per core are started, or 16 where that is more; fewer where the system allows no more.
@@ -145,7 +156,7 @@ impl PyOptimalTreeSearch {
     #[new]
     #[pyo3(signature = (*positional, **keywords))]
     #[pyo3(
-        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', class_weight=None, abstain=None, node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, threads=None)"
+        text_signature = "(*, max_depth=4, max_nodes=None, min_leaf=1, min_leaf_mass=0.0, objective='errors', class_weight=None, abstain=None, node_penalty=0.0, rank=('objective', 'nodes'), binarizer=None, engine='auto', unseen='majority', time_limit=None, node_limit=None, memory_limit=None, discrepancies=None, effort='proof', seed=0, threads=None)"
     )]
     fn new<'py>(positional: &Bound<'py, PyTuple>, keywords: Option<Bound<'py, PyDict>>) -> PyResult<Self> {
         let keywords = Keywords::new::<Self>(positional, keywords)?;
@@ -190,6 +201,8 @@ impl PyOptimalTreeSearch {
                 memory: keywords.limit("memory_limit", 0)?,
             },
             discrepancies: keywords.limit("discrepancies", 0)?,
+            effort: keywords.choice("effort", &EFFORTS, default.effort)?,
+            seed: keywords.whole("seed", default.seed, 0, "from 0 to 2**64 - 1")?,
             threads: keywords.limit("threads", 1)?,
             ..Params::default()
         };
@@ -263,6 +276,14 @@ impl PyOptimalTreeSearch {
     #[getter]
     fn discrepancies(&self) -> Option<u32> {
         self.get().discrepancies
+    }
+    #[getter]
+    fn effort(&self) -> &'static str {
+        name_of(&EFFORTS, &self.get().effort)
+    }
+    #[getter]
+    fn seed(&self) -> u64 {
+        self.get().seed
     }
     #[getter]
     fn threads(&self) -> Option<usize> {

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import lattree
-from lattree._choices import Criterion, Engine, Missing, MissingInSubsets, NominalSplits, Thresholds
+from lattree._choices import Criterion, Effort, Engine, Missing, MissingInSubsets, NominalSplits, Thresholds
 
 INPUT, TREE, LIMITS, OUTPUT = "Table", "Tree", "Limits", "Output"
 """The parts that the options of a command are listed in, in this order."""
@@ -37,6 +37,10 @@ MaxCuts = Annotated[int | None, option(metavar="N", help="Most cuts of one colum
 Search = Annotated[
     Engine, option(help="How to search: by yes/no tests, or on columns of numbers as they are. Same trees.")
 ]
+Aim = Annotated[
+    Effort, option("--effort", help="What limits are spent on: the proof, or a good tree alone, without a proof.")
+]
+Seed = Annotated[int, option(metavar="N", help="Where the random numbers of the search for good trees start.")]
 Required = Annotated[list[str] | None, option("--require", metavar="COL", help="Keep COL in any case. Repeatable.")]
 Test = Annotated[
     str | None,

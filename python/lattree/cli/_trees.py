@@ -11,6 +11,7 @@ from lattree._choices import Objective
 from lattree._errors import first_line
 from lattree._progress import number
 from lattree.cli._options import (
+    Aim,
     Cuts,
     Depth,
     Gaps,
@@ -21,6 +22,7 @@ from lattree.cli._options import (
     MinLeaf,
     MinLeafMass,
     Search,
+    Seed,
     Test,
     columns,
     option,
@@ -71,6 +73,8 @@ def optimal(
     thresholds: Cuts = "auto",
     max_thresholds: MaxCuts = None,
     engine: Search = "auto",
+    effort: Aim = "proof",
+    seed: Seed = 0,
 ) -> None:
     """Find a tree of the fewest errors or least costs, and prove it."""
     if sum(given is not None for given in (objective, matrix, costs)) > 1:
@@ -93,6 +97,8 @@ def optimal(
         node_penalty=node_penalty,
         binarizer=lattree.Binarizer(thresholds=thresholds, max_thresholds=max_thresholds),
         engine=engine,
+        effort=effort,
+        seed=seed,
         class_weight=class_weight,
         **keywords,
     )
@@ -127,6 +133,8 @@ def policy(
     thresholds: Cuts = "auto",
     max_thresholds: MaxCuts = None,
     engine: Search = "auto",
+    effort: Aim = "proof",
+    seed: Seed = 0,
 ) -> None:
     """Find the tree of actions with the greatest reward, and prove it."""
     data = table.load(rewards=columns(rewards))
@@ -140,6 +148,8 @@ def policy(
         node_penalty=node_penalty,
         binarizer=lattree.Binarizer(thresholds=thresholds, max_thresholds=max_thresholds),
         engine=engine,
+        effort=effort,
+        seed=seed,
         **keywords,
     )
     with progress() as report:

@@ -13,7 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn import __version__ as sklearn_version
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import assert_all_finite
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
@@ -167,6 +167,11 @@ class SearchEstimator(TableEstimator):
         elif isinstance(result, PolicyResult):
             state["result_"] = PolicyResult(_without_tests(result.costs))
         return state
+
+
+def seed_of(random_state: Any) -> int:
+    """Return the seed of a search, the same for the same whole number and for None."""
+    return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _without_tests(result: Any) -> OptimalResult:

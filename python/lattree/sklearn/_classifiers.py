@@ -24,6 +24,7 @@ from lattree.sklearn._base import (
     abstain_value,
     dataset,
     labels,
+    seed_of,
 )
 
 _COUNTED = {"min_leaf": 1, "min_cases": 2, "min_branch": None}
@@ -189,10 +190,13 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         Bytes; None: a quarter of what there is.
     discrepancies : int or None, default=None
         How far the search for good trees departs from the greedy one before the proof begins; None: it does not.
+    effort : {"proof", "tree"}, default="proof"
+        What the limits are spent on: the proof, or the tree alone, with ``status_ == "complete"``.
     n_jobs : int or None, default=None
         Threads; None: one, unless joblib says otherwise; -1: one per core. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Not used, for nothing here is random: present for those who set it on every estimator.
+        Where the random numbers of the neighbourhood search start, as an int; None: 0. Results that are proved do not
+        depend on it.
 
     Attributes
     ----------
@@ -242,6 +246,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         "class_weight": GROWTH["class_weight"],
         "node_limit": [Interval(Integral, 0, None, closed="left"), None],
         "discrepancies": [Interval(Integral, 0, None, closed="left"), None],
+        "effort": [StrOptions({"proof", "tree"})],
         **LIMITS,
     }
 
@@ -265,6 +270,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         node_limit: int | None = None,
         memory_limit: int | None = None,
         discrepancies: int | None = None,
+        effort: str = "proof",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -285,6 +291,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
         self.node_limit = node_limit
         self.memory_limit = memory_limit
         self.discrepancies = discrepancies
+        self.effort = effort
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -313,6 +320,8 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
             node_limit=self.node_limit,
             memory_limit=self.memory_limit,
             discrepancies=self.discrepancies,
+            effort=self.effort,  # type: ignore[arg-type]
+            seed=seed_of(self.random_state),
             threads=self._threads(),
         )
 

@@ -25,6 +25,7 @@ from lattree.sklearn._base import (
     abstain_value,
     dataset,
     is_frame,
+    seed_of,
 )
 
 
@@ -61,10 +62,13 @@ class PolicyTreeEstimator(TreeEstimator):
         Bytes; None: a quarter of what there is.
     discrepancies : int or None, default=None
         How far the search for good trees departs from the greedy one before the proof begins; None: it does not.
+    effort : {"proof", "tree"}, default="proof"
+        What the limits are spent on: the proof, or the tree alone, with ``status_ == "complete"``.
     n_jobs : int or None, default=None
         Threads; None: one, unless joblib says otherwise; -1: one per core. The tree does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Not used, for nothing here is random: present for those who set it on every estimator.
+        Where the random numbers of the neighbourhood search start, as an int; None: 0. Results that are proved do not
+        depend on it.
 
     Attributes
     ----------
@@ -111,6 +115,7 @@ class PolicyTreeEstimator(TreeEstimator):
         "engine": [StrOptions({"auto", "tests", "continuous"})],
         "node_limit": [Interval(Integral, 0, None, closed="left"), None],
         "discrepancies": [Interval(Integral, 0, None, closed="left"), None],
+        "effort": [StrOptions({"proof", "tree"})],
         **LIMITS,
     }
 
@@ -131,6 +136,7 @@ class PolicyTreeEstimator(TreeEstimator):
         node_limit: int | None = None,
         memory_limit: int | None = None,
         discrepancies: int | None = None,
+        effort: str = "proof",
         n_jobs: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -148,6 +154,7 @@ class PolicyTreeEstimator(TreeEstimator):
         self.node_limit = node_limit
         self.memory_limit = memory_limit
         self.discrepancies = discrepancies
+        self.effort = effort
         self.n_jobs = n_jobs
         self.random_state = random_state
 
@@ -208,6 +215,8 @@ class PolicyTreeEstimator(TreeEstimator):
             node_limit=self.node_limit,
             memory_limit=self.memory_limit,
             discrepancies=self.discrepancies,
+            effort=self.effort,  # type: ignore[arg-type]
+            seed=seed_of(self.random_state),
             threads=self._threads(),
         )
 

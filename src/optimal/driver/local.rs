@@ -7,12 +7,10 @@
 
 use super::{Solver, TreeLimits};
 use crate::bits::mix;
-use crate::budget::Stop;
+use crate::budget::{Budget, Stop};
 use crate::optimal::progress::Anytime;
 use crate::optimal::shape::Shape;
 
-/// Where random numbers start: the same steps in each run.
-const SEED: u64 = 1;
 /// The temperature at first, as a part of the cost of the best tree.
 const HEAT: f64 = 0.003;
 /// How often a step goes on to a branch, and how often a test moves to one near it.
@@ -49,6 +47,11 @@ impl CostedTree {
 struct Random(u64);
 
 impl Random {
+    /// Mixed, since seeds that follow each other would give the same numbers one after the other.
+    fn new(seed: u64) -> Self {
+        Random(mix(seed))
+    }
+
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(1);
         mix(self.0)
@@ -64,16 +67,18 @@ impl Random {
     }
 }
 
-/// Improves the best tree in hand until `spent` says that all of the work given to this is done: from 0 at first to 1.
+/// Improves the best tree in hand until `spent`, given the number of steps, says that all of the work given to this is
+/// done: from 0 at first to 1.
 /// Where the number of nodes is limited beyond what the depth does nothing is tried. Returns the number of steps.
 pub(super) fn improve<S: Solver>(
     solver: &mut S,
     root: &mut S::Node,
     limits: TreeLimits,
     anytime: &Anytime,
-    spent: impl Fn(&S) -> f64,
+    seed: u64,
+    spent: impl Fn(&Budget, u64) -> f64,
 ) -> Result<u64, Stop> {
-    let (mut random, mut steps) = (Random(SEED), 0);
+    let (mut random, mut steps) = (Random::new(seed), 0);
     if limits.depth <= solver.exact_depth() || solver.n_tests() == 0 || !limits.is_free() {
         return Ok(0);
     }
@@ -82,7 +87,7 @@ pub(super) fn improve<S: Solver>(
     let (mut at, mut since) = (best.clone(), 0);
     loop {
         solver.budget().check()?;
-        let spent = spent(solver);
+        let spent = spent(solver.budget(), steps);
         if spent >= 1.0 || best.cost <= solver.node_penalty() {
             return Ok(steps);
         }

@@ -12,7 +12,7 @@ mod smallest;
 
 use std::collections::BTreeMap;
 
-use super::params::Rank;
+use super::params::{Effort, Rank};
 use super::progress::Anytime;
 use super::shape::Shape;
 use crate::budget::{Budget, Stop};
@@ -162,6 +162,9 @@ pub(super) struct Request {
     pub(super) rank: Rank,
     /// The most discrepancies of the passes before the proof; `None`: no passes.
     pub(super) discrepancies: Option<u32>,
+    pub(super) effort: Effort,
+    /// Of the neighbourhood search.
+    pub(super) seed: u64,
 }
 
 /// What the parts of a search took: seconds, and steps of the neighbourhood search.
@@ -184,6 +187,11 @@ impl Timing {
 const FOR_TREES: f64 = 0.85;
 const BESIDE_PROOF: f64 = 0.1;
 
+/// The part where there is to be no proof: what is left is for the tree as users see it.
+const FOR_TREES_ALONE: f64 = 0.95;
+/// Steps of the neighbourhood search where there is to be no proof, and no limit of time or nodes.
+const STEPS: u64 = 2000;
+
 /// Finds a tree of least cost, proves it, and leaves the tree that users get with `anytime`; or what it had when a
 /// limit struck.
 pub(super) fn search<S: Solver>(
@@ -193,8 +201,12 @@ pub(super) fn search<S: Solver>(
     anytime: &Anytime,
     timing: &mut Timing,
 ) -> Result<(), Stop> {
-    let Request { limits, rank, discrepancies } = request;
+    let Request { limits, rank, discrepancies, effort, seed } = request;
     solver.budget().check()?;
+    // Shallow trees are proved as fast as they are found, and steps do not count nodes.
+    if effort == Effort::Tree && limits.depth > solver.exact_depth() && limits.is_free() {
+        return find(solver, root, request, anytime, timing);
+    }
     let started = solver.budget().seconds();
     let mut cost = solver.leaf(root);
     if limits.depth > 0 && cost > solver.node_penalty() {
@@ -214,8 +226,8 @@ pub(super) fn search<S: Solver>(
                 // The proof may be out of reach, or is: better trees are not.
                 let part = if needs(least) > 1.0 - used { FOR_TREES } else { BESIDE_PROOF };
                 let all = (1.0 - used) * part;
-                timing.steps +=
-                    local::improve(solver, root, limits, anytime, |solver| (solver.budget().used() - used) / all)?;
+                let spent = |budget: &Budget, _| (budget.used() - used) / all;
+                timing.steps += local::improve(solver, root, limits, anytime, seed, spent)?;
             }
             let (is_last, started) = (depth == limits.depth, solver.budget().used());
             let known = cost.min(anytime.cost());
@@ -235,4 +247,34 @@ pub(super) fn search<S: Solver>(
     anytime.replace(shape, cost);
     timing.rebuild = solver.budget().seconds() - started - timing.proof;
     Ok(())
+}
+
+/// Finds as good a tree as the limits allow, and proves nothing: from looking ahead and from the best tree of the depth
+/// that is found exactly, by the neighbourhood search. That a limit strikes is its end.
+fn find<S: Solver>(
+    solver: &mut S,
+    root: &mut S::Node,
+    request: Request,
+    anytime: &Anytime,
+    timing: &mut Timing,
+) -> Result<(), Stop> {
+    let Request { limits, discrepancies, seed, .. } = request;
+    let mut look = || {
+        limited::offer(solver, root, limits, discrepancies.unwrap_or(0), anytime)?;
+        let shallow = TreeLimits::of_depth(solver.exact_depth());
+        if let Some((shape, cost)) = solver.best_tree(root, shallow, anytime.cost())? {
+            anytime.offer(shape, cost);
+        }
+        let used = solver.budget().used();
+        let spent = |budget: &Budget, steps: u64| match budget.is_limited() {
+            true => (budget.used() - used) / ((1.0 - used) * FOR_TREES_ALONE),
+            false => steps as f64 / STEPS as f64,
+        };
+        timing.steps = local::improve(solver, root, limits, anytime, seed, spent)?;
+        Ok(())
+    };
+    match look() {
+        Err(Stop::Time | Stop::Nodes) => Ok(()),
+        result => result,
+    }
 }
