@@ -49,6 +49,11 @@ pub enum Criterion {
     Error,
 }
 
+impl Criterion {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::InformationGain, Self::GainRatio, Self::Gini, Self::Error];
+}
+
 /// An impurity of sets of cases, in fixed point.
 ///
 /// An impurity of another target than classes, such as the variance of numbers, implements this trait with responses

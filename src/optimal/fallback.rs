@@ -1,4 +1,4 @@
-//! The greedy tree under the same limits: the least that a search which could not finish gives back.
+//! Greedy trees under the same limits: the least that a search which could not finish gives back.
 //!
 //! Where limits are tight, the search may not come to a tree of its own: the table may be too large to be set up in the
 //! time or memory there is. A greedy tree takes a small part of that. It is grown before the search where the time is
@@ -9,6 +9,7 @@ use super::run::Run;
 use super::shape::Shape;
 use crate::budget::{Budget, Limits, Status, Stop};
 use crate::constraint::full;
+use crate::criterion::Criterion;
 use crate::data::{Dataset, Feature, Kind, MissingTests, Thresholds};
 use crate::greedy::{self, Missing, NominalSplits};
 use crate::objective::{self, ClassWeight, Loss, Rewards};
@@ -27,31 +28,36 @@ pub(super) struct Fallback {
 impl Fallback {
     /// Seconds that may pass after a limit has struck.
     const GRACE: f64 = 0.1;
+    /// The part of the limits after which no more trees are grown before the search.
+    const BEFORE: f64 = 0.25;
 
     /// Grows the tree before the search, if the time is limited and there will be none after it.
     pub(super) fn early(run: &Run) -> Option<Self> {
         let is_limited = run.params.params.limits.seconds.is_some();
-        (is_limited && seconds(run.data) > Self::GRACE / 4.0).then(|| Self::grow(run, run.budget)).flatten()
+        (is_limited && seconds(run.data) > Self::GRACE / 4.0)
+            .then(|| Self::grow(run, run.budget, Self::BEFORE))
+            .flatten()
     }
 
     /// Grows the tree after the search: in what is left of the time, or in the moment that may pass after its end.
     pub(super) fn late(run: &Run) -> Option<Self> {
         if run.budget.check().is_ok() {
-            return Self::grow(run, run.budget);
+            return Self::grow(run, run.budget, 1.0);
         }
         let limits = Limits { seconds: Some(Self::GRACE), memory: Some(run.budget.available()), nodes: None };
-        (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits))).flatten()
+        (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits), 1.0)).flatten()
     }
 
-    /// `None` where some of the tests that it needs are not offered to the search, or the table cannot be grown on.
-    fn grow(run: &Run, budget: &Budget) -> Option<Self> {
+    /// The best of the trees by each criterion, until `most` of the limits is used up. `None` where some of the tests that they need are not offered to the search, or the table cannot be grown on.
+    fn grow(run: &Run, budget: &Budget, most: f64) -> Option<Self> {
         let constraints = &run.constraints;
         let params = &run.params.params;
         if constraints.max_depth == 0 || constraints.max_nodes == 0 || !offers_all(run.data, params) {
             return None;
         }
         let binds = constraints.max_nodes < full(constraints.max_depth);
-        let greedy = greedy::Params {
+        let params_by = |criterion: Criterion| greedy::Params {
+            criterion,
             max_depth: Some(constraints.max_depth.into()),
             max_leaves: binds.then_some(constraints.max_nodes + 1),
             min_leaf: params.min_leaf,
@@ -71,12 +77,26 @@ impl Fallback {
             Some(data) => data,
             None => run.data,
         };
-        let growth = budget.scope();
-        let grown = greedy::search(data, &greedy.checked().ok()?, budget).ok()?;
-        drop(growth);
-        let is_complete = grown.status == Status::Complete;
-        let of_run = Self::of(run, &grown.tree, budget).ok().flatten();
-        of_run.map(|(shape, tests, cost)| Fallback { shape, tests, cost, is_complete })
+        let mut best: Option<Self> = None;
+        let mut is_complete = true;
+        let last = *Criterion::ALL.last().expect("there are criteria");
+        for criterion in Criterion::ALL {
+            let growth = budget.scope();
+            let grown = greedy::search(data, &params_by(criterion).checked().ok()?, budget).ok()?;
+            drop(growth);
+            is_complete &= grown.status == Status::Complete;
+            let found = Self::of(run, &grown.tree, budget).ok().flatten();
+            if let Some((shape, tests, cost)) = found
+                && best.as_ref().is_none_or(|best| cost < best.cost)
+            {
+                best = Some(Fallback { shape, tests, cost, is_complete });
+            }
+            is_complete &= criterion == last || budget.used() <= most;
+            if !is_complete {
+                break;
+            }
+        }
+        best.map(|best| Fallback { is_complete, ..best })
     }
 
     /// Weighs the tree as the search does, and cuts off what does not pay for its nodes: its shape, tests and cost.

@@ -183,7 +183,7 @@ fn fault_e_thirteen_levels() {
     let classes = [[0; 6].as_slice(), &[0, 1], &[1; 6]].concat();
     let column = (feature("x", Kind::Nominal(level_names(13))), levels(&codes));
     let data = table(vec![column], 2, classes, None, None);
-    for criterion in [Criterion::InformationGain, Criterion::GainRatio, Criterion::Gini, Criterion::Error] {
+    for criterion in Criterion::ALL {
         for (min_leaf, min_branch) in [(7, None), (1, Some(7))] {
             let nominal_splits = NominalSplits::Subsets;
             let params =

@@ -55,7 +55,7 @@ fn table(seed: u64) -> Dataset {
 
 fn params(seed: u64, n_classes: usize) -> Params {
     let pick = |j: u64, n: usize| (mix(mix(seed ^ 7) + j) >> 20) as usize % n;
-    let criteria = [Criterion::InformationGain, Criterion::GainRatio, Criterion::Gini, Criterion::Error];
+    let criteria = Criterion::ALL;
     let modes = [Missing::Level, Missing::Fractional, Missing::Mean];
     let cost = |i: usize, j: usize| if i == j { 0.0 } else { (1 + (3 * i + 5 * j) % 4) as f64 };
     let costs = || (0..n_classes).map(|i| (0..n_classes).map(|j| cost(i, j)).collect()).collect();
