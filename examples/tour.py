@@ -107,6 +107,8 @@ search = OptimalTreeSearch(
     node_limit=1_000_000,
     memory_limit=100_000_000,
     discrepancies=1,
+    effort="proof",
+    seed=0,
     threads=1,
 )
 result: OptimalResult = search.run(data, on_interrupt="return")
