@@ -44,6 +44,7 @@ from lattree._core import (
     __version__,
 )
 from lattree._costs import Costs
+from lattree._plot import plot, plot_trace
 from lattree._policy import PolicyTreeSearch
 from lattree._policy_result import PolicyProgress, PolicyResult
 from lattree._readers import read_csv, read_ipc, read_parquet
@@ -85,6 +86,8 @@ __all__ = [
     "__version__",
     "datasets",
     "experiments",
+    "plot",
+    "plot_trace",
     "read_csv",
     "read_ipc",
     "read_parquet",
