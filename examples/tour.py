@@ -118,6 +118,13 @@ assert result.tests == binarizer.tests(data)
 assert result.stats["nodes"] > 0 < result.seconds
 search.cancel()  # stops what this search runs in other threads: nothing here
 
+# The tree alone, from several seeds; pictures of it and of how it was found.
+quick = OptimalTreeSearch(max_depth=4, effort="tree", node_limit=1_000, seed=1, threads=1)
+assert (quick.effort, quick.seed) == ("tree", 1)
+assert quick.run(data).status in ("complete", "optimal")
+axes = lattree.plot(result.tree, max_depth=2)
+assert lattree.plot_trace(result, ax=axes) is axes
+
 # Other costs than errors: by class, by name, with a label that is no class; or by row. A leaf may abstain, at a price.
 prices = Costs([[0, 1, 0.25], [4, 0, 1]], classes=[False, True], labels=[False, True, "ask"])
 assert (prices.matrix[1][0], prices.classes, prices.labels) == (4.0, ("false", "true"), ("false", "true", "ask"))

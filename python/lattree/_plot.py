@@ -84,9 +84,7 @@ def plot(tree: Tree, *, ax: "Axes | None" = None, max_depth: int | None = None) 
 
         handles = [Patch(color=colour, label=_short(name, 20)) for name, colour in zip(classes, colours, strict=True)]
         n_columns = min(len(classes), max(1, int(width / 2)))
-        legend = ax.legend(
-            handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=n_columns, frameon=False
-        )
+        legend = ax.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, 0), ncols=n_columns, frameon=False)
         for text in legend.get_texts():
             text.set_parse_math(False)
     return ax

@@ -1,5 +1,6 @@
 """Pictures: that everything is in them, and can be read."""
 
+import itertools
 import math
 import subprocess
 import sys
@@ -41,7 +42,7 @@ def check_readable(ax):
         assert box.y0 <= extent.y0 <= extent.y1 <= box.y1, text.get_text()
         assert text.get_fontsize() >= 5
     ordered = sorted(boxes.values(), key=lambda box: (round(box.y0), box.x0))
-    for one, other in zip(ordered, ordered[1:], strict=False):
+    for one, other in itertools.pairwise(ordered):
         assert round(one.y0) != round(other.y0) or one.x1 < other.x0
 
 
@@ -86,7 +87,7 @@ def test_twelve_classes_in_different_colours():
     check_readable(ax)
     colours = [handle.get_facecolor() for handle in ax.get_legend().legend_handles]
     assert len(set(colours)) == len(colours) == 12
-    assert all(math.dist(one, other) > 0.2 for one, other in zip(colours, colours[1:], strict=False))
+    assert all(math.dist(one, other) > 0.2 for one, other in itertools.pairwise(colours))
 
 
 def test_large_trees_are_folded():

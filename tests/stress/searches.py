@@ -16,7 +16,7 @@ from lattree import Binarizer, Dataset, GreedyTreeSearch, OptimalTreeSearch
 
 ENDS = {"time_limit", "memory_limit", "interrupted"}
 STATUSES = {
-    "optimal": ENDS | {"optimal", "node_limit"},
+    "optimal": ENDS | {"optimal", "complete"},
     "greedy": ENDS | {"complete"},
     "distinct": ENDS | {"complete"},
     "count": ENDS | {"complete"},
@@ -92,6 +92,8 @@ def _draw_optimal(rng: Any, table: Case) -> Case:
         "engine": engine,
         "binarizer": None if rng.random() < 0.5 else _draw_binarizer(rng, table["levels"], engine),
         "discrepancies": None if rng.random() < 0.7 else rng.randint(0, 5),
+        "effort": "proof" if rng.random() < 0.85 else "tree",
+        "seed": rng.randint(0, 2**64 - 1),
     }
 
 
@@ -222,6 +224,8 @@ class Search:
             problems.append(f"the bound is {result.lower_bound!r}, the objective {result.objective!r}")
         if result.status == "optimal" and result.lower_bound != result.objective:
             problems.append(f"optimal with a bound of {result.lower_bound!r} for {result.objective!r}")
+        if result.status == "complete" and p["effort"] == "proof":
+            problems.append("complete, where a proof was wanted")
         if result.objective > leaf + close:
             problems.append(f"worse than a leaf: {result.objective!r} and {leaf!r}")
         if tree.depth > p["max_depth"] or (p["max_nodes"] is not None and tree.n_leaves - 1 > p["max_nodes"]):
