@@ -23,6 +23,8 @@ use crate::error::{Error, Result};
 pub enum Status {
     /// The result is proved best.
     Optimal,
+    /// The result is proved best over the tests that the search chose to be offered, which were not all.
+    OptimalOverTests,
     /// The result is proved to be within the tolerance asked for.
     Acceptable,
     /// A heuristic or an enumeration went to its end.
@@ -44,6 +46,7 @@ impl Status {
     pub fn name(self) -> &'static str {
         match self {
             Status::Optimal => "optimal",
+            Status::OptimalOverTests => "optimal_over_tests",
             Status::Acceptable => "acceptable",
             Status::Complete => "complete",
             Status::TimeLimit => "time_limit",

@@ -34,7 +34,15 @@ class Interrupted(KeyboardInterrupt):
     result: Any
 
 _Status = Literal[
-    "optimal", "acceptable", "complete", "time_limit", "node_limit", "memory_limit", "interrupted", "infeasible"
+    "optimal",
+    "optimal_over_tests",
+    "acceptable",
+    "complete",
+    "time_limit",
+    "node_limit",
+    "memory_limit",
+    "interrupted",
+    "infeasible",
 ]
 _Kind = Literal["continuous", "ordinal", "nominal"]
 _Label = str | int | float | bool
@@ -327,6 +335,8 @@ class OptimalResult:
     def objective(self) -> float: ...
     @property
     def lower_bound(self) -> float: ...
+    @property
+    def tests_bound(self) -> float: ...
     @property
     def gap(self) -> float: ...
     @property

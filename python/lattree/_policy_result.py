@@ -48,7 +48,10 @@ class PolicyResult:
         The rewards of all rows by the actions that the tree gives them, times counts and weights, less `node_penalty`
         per internal node.
     upper_bound : float
-        No tree over the tests offered, within the limits, has a greater reward.
+        No tree within the limits has a greater reward: over all thresholds, or over the tests offered where the
+        binarizer says which these are.
+    tests_bound : float
+        No tree over the tests offered has a greater reward.
     gap : float
         ``upper_bound - reward``, over the greater in size of both; 0 if proved.
     status, tests, exact_thresholds, resolution, seconds, stats
@@ -93,6 +96,11 @@ class PolicyResult:
         return reward_of(self._result.lower_bound)
 
     @property
+    def tests_bound(self) -> float:
+        """What no tree over the tests offered exceeds."""
+        return reward_of(self._result.tests_bound)
+
+    @property
     def gap(self) -> float:
         """What of the reward is not proved."""
         return self._result.gap
@@ -133,7 +141,8 @@ class PolicyResult:
         return self._result.stats
 
     def __repr__(self) -> str:
-        over = "" if self.exact_thresholds else " over the thresholds offered"
+        is_said = self.exact_thresholds or self.status == "optimal_over_tests"
+        over = "" if is_said else " over the thresholds offered"
         return (
             f"PolicyResult: {self.status}{over}, reward {self.reward!r}, upper bound {self.upper_bound!r}, "
             f"{self.seconds:.3f} s\n{self.tree}"

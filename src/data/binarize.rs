@@ -141,6 +141,11 @@ impl Binarizer {
     /// The most levels of a nominal column under [`Nominal::Subsets`]: 10, that is 1,022 subsets.
     pub const MAX_SUBSET_LEVELS: usize = 10;
 
+    /// Whether it is left to the search which thresholds are offered.
+    pub fn is_free(&self) -> bool {
+        self.thresholds == Thresholds::Auto && self.max_thresholds.is_none()
+    }
+
     /// Checks ranges and combinations.
     pub fn checked(self) -> Result<Self> {
         let invalid =

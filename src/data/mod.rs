@@ -14,6 +14,7 @@ pub mod binary;
 mod bit_planes;
 mod byte_matrix;
 pub mod dataset;
+mod equal_rows;
 mod interner;
 mod notation;
 #[cfg(any(feature = "python", test))]
@@ -30,6 +31,7 @@ pub use binarize::{Binarizer, MissingTests, Nominal, Thresholds};
 pub use binary::BinaryTable;
 pub(crate) use byte_matrix::ByteMatrix;
 pub use dataset::{CaseCosts, Column, Dataset, Target, Value};
+pub(crate) use equal_rows::equal_rows;
 pub(crate) use notation::Notation;
 #[cfg(feature = "python")]
 pub(crate) use offered::{list_tests, passes};

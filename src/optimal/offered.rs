@@ -1,12 +1,9 @@
 //! The tests offered to a search, as the engine that was chosen for them sees them.
 
-use rustc_hash::FxHashSet;
-
 use super::params::{Engine, Params};
-use crate::bits;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::full;
-use crate::data::{BinaryTable, Column, Dataset, RankedTable, Thresholds};
+use crate::data::{BinaryTable, Dataset, RankedTable, Thresholds, equal_rows};
 use crate::error::{Error, Result};
 use crate::tree::Test;
 #[cfg(feature = "python")]
@@ -110,7 +107,7 @@ impl Size {
             Engine::Auto if is_limited || self.tests <= binarizer.max_tests => Engine::Continuous,
             Engine::Auto if self.seconds(params) <= Self::HOPELESS => Engine::Continuous,
             Engine::Auto => {
-                self.cases = distinct_rows(data, &mut Ticker::new(budget))?;
+                self.cases = distinct_rows(data, budget)?;
                 if self.seconds(params) > Self::HOPELESS { Engine::Tests } else { Engine::Continuous }
             }
             chosen => chosen,
@@ -118,36 +115,14 @@ impl Size {
     }
 }
 
-/// How many rows differ, up to collisions of hashes; all, where there is no memory to tell.
-fn distinct_rows(data: &Dataset, ticker: &mut Ticker) -> std::result::Result<usize, Stop> {
-    let n_rows = data.n_rows();
-    let Ok(_held) = ticker.budget().reserve(40 * n_rows as u64) else { return Ok(n_rows) };
-    let mut hashes = vec![0u64; n_rows];
-    let add = |hash: &mut u64, cell: u64| *hash = bits::mix(*hash ^ cell);
-    for column in data.columns() {
-        match &**column {
-            Column::Floats(values) => {
-                let cells = values.iter().map(|&x| if x.is_nan() { u64::MAX } else { x.to_bits() });
-                hashes.iter_mut().zip(cells).for_each(|(hash, cell)| add(hash, cell));
-            }
-            Column::Integers { values, missing } => {
-                let is_missing = |row: usize| missing.as_ref().is_some_and(|missing| missing[row]);
-                let cells =
-                    values.iter().enumerate().map(|(row, &x)| if is_missing(row) { u64::MAX } else { x as u64 });
-                hashes.iter_mut().zip(cells).for_each(|(hash, cell)| add(hash, cell));
-            }
-            Column::Levels { codes, .. } => {
-                hashes.iter_mut().zip(codes).for_each(|(hash, &code)| add(hash, code.into()));
-            }
-        }
-        ticker.tick(2 * n_rows)?;
+/// How many rows differ; all, where there is no memory to tell.
+fn distinct_rows(data: &Dataset, budget: &Budget) -> std::result::Result<usize, Stop> {
+    let _scope = budget.scope();
+    match equal_rows(data, &mut Ticker::new(budget)) {
+        Ok((_, distinct)) => Ok(distinct),
+        Err(Stop::Memory) => Ok(data.n_rows()),
+        Err(stop) => Err(stop),
     }
-    let mut distinct = FxHashSet::default();
-    for hash in hashes {
-        distinct.insert(hash);
-        ticker.tick(20)?;
-    }
-    Ok(distinct.len())
 }
 
 /// A table for one of the two engines.

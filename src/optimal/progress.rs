@@ -30,6 +30,8 @@ pub struct Board {
 struct State {
     objective: Option<f64>,
     lower_bound: f64,
+    /// Bounds are told no higher than this, if tests were left out.
+    most: Option<f64>,
     trace: Vec<(f64, f64, f64)>,
 }
 
@@ -42,6 +44,11 @@ impl Board {
     /// Takes a bound before there is a tree.
     pub(super) fn begin(&self, lower_bound: f64) {
         self.lock().lower_bound = lower_bound;
+    }
+
+    /// From now on tells bounds no higher than this: those of the search are about the tests offered, which are not all.
+    pub(super) fn cap(&self, most: f64) {
+        self.lock().most = Some(most);
     }
 
     /// What is known now.
@@ -64,7 +71,7 @@ impl Board {
         let mut state = self.lock();
         // A greedy tree may have been better than those that the search has come to.
         let objective = state.objective.map_or(objective, |best| best.min(objective));
-        let lower_bound = lower_bound.min(objective);
+        let lower_bound = lower_bound.min(objective).min(state.most.unwrap_or(f64::INFINITY));
         if state.objective != Some(objective) || state.lower_bound != lower_bound {
             (state.objective, state.lower_bound) = (Some(objective), lower_bound);
             state.trace.push((seconds, objective, lower_bound));

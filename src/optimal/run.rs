@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
+use smallvec::SmallVec;
+
 use super::binary::{self, Accumulator, BinaryEngine, Instances};
 use super::driver::{self, Request, Timing, TreeLimits};
 use super::label_masses::{ClassMasses, class_masses};
@@ -13,8 +15,8 @@ use super::progress::{Anytime, Board, Incumbent};
 use super::reference::Reference;
 use crate::budget::{Budget, Stop, Ticker};
 use crate::constraint::Constraints;
-use crate::data::{BinaryTable, Dataset, Schema};
-use crate::objective::{Objective, Units};
+use crate::data::{BinaryTable, Dataset, Schema, equal_rows};
+use crate::objective::{Objective, Units, leaf};
 use crate::threads;
 
 /// By how much less work than a node's, before bounds, a pool of threads pays.
@@ -82,6 +84,22 @@ impl<'a> Run<'a> {
             None => self.reference(&problem, &anytime, stats).err(),
         };
         Ok((anytime.finish(), stop))
+    }
+
+    /// What rows that are equal cost in every tree, whatever tests there are; 0 where the limits do not allow to tell.
+    pub(super) fn cost_of_equal_rows(&self) -> u64 {
+        let _scope = self.budget.scope();
+        let ticker = &mut Ticker::new(self.budget);
+        let mut cost = || {
+            let (number_of, distinct) = equal_rows(self.data, ticker)?;
+            let masses = class_masses(self.objective, &number_of, distinct, None, ticker)?;
+            let of_leaf = |number: usize| -> u64 {
+                let masses: SmallVec<[u64; 8]> = masses.of(number).iter().map(|&(_, mass)| mass).collect();
+                leaf(&masses).0
+            };
+            Ok::<u64, Stop>((0..distinct).map(of_leaf).sum())
+        };
+        cost().unwrap_or(0)
     }
 
     pub(super) fn request(&self) -> Request {

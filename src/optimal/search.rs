@@ -30,8 +30,10 @@ pub struct Outcome {
     pub tree: Tree,
     /// Its cost: what the labels of its leaves cost, such as the mass of cases it gets wrong, and its penalty.
     pub objective: f64,
-    /// No tree costs less.
+    /// No tree over any tests costs less; where the user asked for the tests offered, over those.
     pub lower_bound: f64,
+    /// No tree over the tests offered costs less.
+    pub tests_bound: f64,
     /// `optimal`, or the limit that struck.
     pub status: Status,
     /// The tests offered. Empty if a limit struck before they were known.
@@ -129,6 +131,13 @@ impl Labelled<'_> {
         // greedy one.
         let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
         let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
+        let least = match is_thinned && params.params.binarizer.is_free() {
+            true => run.cost_of_equal_rows(),
+            false => u64::MAX,
+        };
+        if least < u64::MAX {
+            board.cap(scale.value(least));
+        }
         if let Some(greedy) = &early {
             board.publish(budget.seconds(), scale.value(greedy.cost), scale.value(0));
         }
@@ -178,14 +187,21 @@ impl Labelled<'_> {
             }
         };
         let bound = bound.min(cost);
-        let (objective, lower_bound) = (scale.value(cost), scale.value(bound));
+        let (objective, tests_bound) = (scale.value(cost), scale.value(bound));
+        let lower_bound = scale.value(bound.min(least));
         board.publish(budget.seconds(), objective, lower_bound);
+        let finished = match is_proved {
+            true if least < cost => Status::OptimalOverTests,
+            true => Status::Optimal,
+            false => Status::Complete,
+        };
         stats.insert("nodes", budget.nodes());
         Ok(Outcome {
             tree,
             objective,
             lower_bound,
-            status: stop.map_or(if is_proved { Status::Optimal } else { Status::Complete }, Status::from),
+            tests_bound,
+            status: stop.map_or(finished, Status::from),
             exact_thresholds,
             tests,
             resolution: scale.resolution,

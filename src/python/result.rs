@@ -8,6 +8,7 @@ use pyo3::types::{PyBytes, PyTuple};
 
 use super::pickle::reduced;
 use super::tree::PyTree;
+use crate::budget::Status;
 use crate::data::Schema;
 use crate::optimal::{OfferedTests, Outcome, Progress};
 use crate::tree::packed::unpack;
@@ -88,12 +89,17 @@ pub(super) fn _progress_from_parts(seconds: f64, objective: Option<f64>, lower_b
 ///     Its cost: what the labels of its leaves cost, such as the mass of training cases it gets wrong, and
 ///     `node_penalty` per internal node.
 /// lower_bound : float
-///     No tree over the tests offered, within the limits, costs less.
+///     No tree within the limits costs less: over all thresholds, or over the tests offered where the binarizer says
+///     which these are.
+/// tests_bound : float
+///     No tree over the tests offered costs less. It is greater than `lower_bound` only where the search chose to thin
+///     thresholds out: then the latter is what rows that are equal cost in any tree.
 /// gap : float
 ///     ``(objective - lower_bound) / objective``, where costs are negative over the greater in size of both; 0 if
 ///     proved.
 /// status : str
-///     "optimal", or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
+///     "optimal"; "optimal_over_tests" where the search thinned thresholds out, and the tree is proved best over those
+///     left; or what stopped the search: "time_limit", "node_limit", "memory_limit", "interrupted". A limit may
 ///     strike after the proof and before the canonical tree is found: then the gap is 0. "complete" under
 ///     ``effort="tree"``: the search for a good tree went to its end, and nothing is proved.
 /// tests : list of str
@@ -123,6 +129,8 @@ pub struct PyOptimalResult {
     objective: f64,
     #[pyo3(get)]
     lower_bound: f64,
+    #[pyo3(get)]
+    tests_bound: f64,
     #[pyo3(get)]
     status: String,
     #[pyo3(get)]
@@ -181,6 +189,7 @@ impl PyOptimalResult {
             tree: Py::new(py, PyTree(outcome.tree))?,
             objective: outcome.objective,
             lower_bound: outcome.lower_bound,
+            tests_bound: outcome.tests_bound,
             status: outcome.status.name().into(),
             exact_thresholds: outcome.exact_thresholds,
             resolution: outcome.resolution,
@@ -211,7 +220,13 @@ impl PyOptimalResult {
 }
 
 /// The parts of a result that [`PyOptimalResult`] is made of again: the numbers after the tree, tests and trace.
-type Numbers = (f64, f64, bool, f64, f64);
+#[derive(FromPyObject, IntoPyObject)]
+pub(super) enum Numbers {
+    /// With the bounds over all tests and over those offered.
+    New(f64, (f64, f64), bool, f64, f64),
+    /// From a pickle of version 0.1, with one bound.
+    Old(f64, f64, bool, f64, f64),
+}
 
 #[pymethods]
 impl PyOptimalResult {
@@ -231,13 +246,16 @@ impl PyOptimalResult {
         let tree: String = self.tree.bind(py).str()?.extract()?;
         let (status, objective, bound) = (&self.status, self.objective, self.lower_bound);
         let seconds = self.seconds;
-        let status =
-            if self.exact_thresholds { status.clone() } else { format!("{status} over the thresholds offered") };
+        let status = match self.exact_thresholds || status == Status::OptimalOverTests.name() {
+            true => status.clone(),
+            false => format!("{status} over the thresholds offered"),
+        };
         Ok(format!("OptimalResult: {status}, objective {objective}, lower bound {bound}, {seconds:.3} s\n{tree}"))
     }
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyTuple>)> {
         let restore = py.import("lattree._core")?.getattr("_result_from_parts")?;
-        let numbers: Numbers = (self.objective, self.lower_bound, self.exact_thresholds, self.resolution, self.seconds);
+        let bounds = (self.lower_bound, self.tests_bound);
+        let numbers = Numbers::New(self.objective, bounds, self.exact_thresholds, self.resolution, self.seconds);
         let tree = self.tree.get().0.to_json();
         let tests = self.tests.packed(py)?;
         let parts = (tree, &self.status, numbers, tests, self.trace.clone(), self.stats.clone());
@@ -256,7 +274,12 @@ pub(super) fn _result_from_parts(
     trace: Vec<(f64, f64, f64)>,
     stats: BTreeMap<String, u64>,
 ) -> PyResult<PyOptimalResult> {
-    let (objective, lower_bound, exact_thresholds, resolution, seconds) = numbers;
+    let (objective, (lower_bound, tests_bound), exact_thresholds, resolution, seconds) = match numbers {
+        Numbers::New(objective, bounds, exact, resolution, seconds) => (objective, bounds, exact, resolution, seconds),
+        Numbers::Old(objective, bound, exact, resolution, seconds) => {
+            (objective, (bound, bound), exact, resolution, seconds)
+        }
+    };
     let tree = Tree::from_json(tree)?;
     let tests = match tests {
         PickledTests::Packed(packed) => {
@@ -271,6 +294,7 @@ pub(super) fn _result_from_parts(
         tree,
         objective,
         lower_bound,
+        tests_bound,
         status,
         tests,
         exact_thresholds,

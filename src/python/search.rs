@@ -18,7 +18,7 @@ use super::result::{PyOptimalResult, PyProgress};
 use super::run::{OnInterrupt, Report, Running, Signals};
 use super::tree::{UNSEEN, unseen_name};
 use crate::budget::{Budget, Limits};
-use crate::data::{Binarizer, Labels, Thresholds};
+use crate::data::{Binarizer, Labels};
 use crate::error::Error;
 use crate::greedy::ClassWeight;
 use crate::objective::{LabelCosts, Loss};
@@ -347,8 +347,7 @@ impl PyOptimalTreeSearch {
         let done = self.running.run(py, params.budget(), signals, report, on_interrupt, work);
         let result = done.and_then(|done| done.deliver(py, |outcome| PyOptimalResult::new(py, outcome?)));
         let result = reporter.closed(result, py)?;
-        let binarizer = &self.get().binarizer;
-        if binarizer.thresholds == Thresholds::Auto && binarizer.max_thresholds.is_none() {
+        if self.get().binarizer.is_free() {
             result.get().warn_of_thinned(py)?;
         }
         Ok(result)

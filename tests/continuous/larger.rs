@@ -102,5 +102,6 @@ fn under_a_limit_thresholds_are_thinned_only_where_memory_does_not_hold_all() {
             run(&data, &Params { max_depth: 10, binarizer, limits, ..Params::default() }).expect("a good table");
         assert_eq!(outcome.exact_thresholds, exact);
         assert_eq!(outcome.tests.list().len() <= Binarizer::default().max_tests, !exact);
+        assert!(outcome.lower_bound <= outcome.tests_bound && outcome.tests_bound <= outcome.objective);
     }
 }

@@ -100,7 +100,7 @@ def test_engines_and_thresholds():
     thinned = run("optimal", "ionosphere", "--max-depth", "2", "--engine", "tests")
     tests = lattree.OptimalTreeSearch(max_depth=0, engine="tests").run(data).tests
     over = f"over thresholds thinned out to {len(tests)} tests"
-    assert thinned.stderr.startswith(f"status optimal, {over} (--thresholds exact takes all); objective ")
+    assert thinned.stderr.startswith(f"status optimal_over_tests, {over} (--thresholds exact takes all); objective ")
     limited = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5")
     assert limited.stderr.startswith("status time_limit; objective ")
     hopeless = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5", "--memory-limit", "2")

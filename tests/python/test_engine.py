@@ -251,10 +251,36 @@ class TestThousandsOfThresholds:
     def test_thinned_thresholds_miss_it_and_say_so(self, planted):
         X, y = planted
         result = OptimalTreeSearch(max_depth=2, engine="tests").run(Dataset.from_arrays(X, y))
-        assert (result.status, result.exact_thresholds) == ("optimal", False)
+        assert (result.status, result.exact_thresholds) == ("optimal_over_tests", False)
         assert len(result.tests) <= 1000
-        assert result.objective > 0
+        assert 0 == result.lower_bound < result.tests_bound == result.objective
+        assert all(bound == 0 for _, _, bound in result.trace)
+        assert repr(result).startswith("OptimalResult: optimal_over_tests, objective ")
+        same = pickle.loads(pickle.dumps(result))
+        assert (same.lower_bound, same.tests_bound) == (0, result.objective)
+
+    def test_thinned_thresholds_that_were_asked_for_are_those_it_is_about(self, planted):
+        X, y = planted
+        binarizer = Binarizer(thresholds="quantile", max_thresholds=20)
+        result = OptimalTreeSearch(max_depth=2, binarizer=binarizer).run(Dataset.from_arrays(X, y))
+        assert (result.status, result.exact_thresholds) == ("optimal", False)
+        assert 0 < result.lower_bound == result.tests_bound == result.objective
         assert "over the thresholds offered" in repr(result)
+
+    def test_rows_that_are_equal_bound_trees_over_any_thresholds(self):
+        rng = np.random.default_rng(0)
+        x = np.repeat(rng.random((1_500, 3)), 2, axis=0)
+        x[::20] = np.nan
+        y = rng.integers(0, 2, 3_000)
+        table = pl.DataFrame(x).with_columns(y=y, w=rng.integers(1, 5, 3_000) * 0.5).fill_nan(None)
+        data = Dataset(table, "y", weight="w")
+        thinned = OptimalTreeSearch(max_depth=2, engine="tests").run(data)
+        groups = table.group_by(pl.exclude("y", "w"), maintain_order=True).agg(
+            zero=pl.col("w").filter(pl.col("y") == 0).sum(), one=pl.col("w").filter(pl.col("y") == 1).sum()
+        )
+        assert thinned.status == "optimal_over_tests"
+        assert thinned.lower_bound == groups.select(pl.min_horizontal("zero", "one").sum()).item()
+        assert thinned.lower_bound <= OptimalTreeSearch(max_depth=2).run(data).objective <= thinned.objective
 
     def test_every_kind_of_table(self, planted):
         X, y = planted

@@ -16,7 +16,7 @@ from lattree import Binarizer, Dataset, GreedyTreeSearch, OptimalTreeSearch
 
 ENDS = {"time_limit", "memory_limit", "interrupted"}
 STATUSES = {
-    "optimal": ENDS | {"optimal", "complete"},
+    "optimal": ENDS | {"optimal", "optimal_over_tests", "complete"},
     "greedy": ENDS | {"complete"},
     "distinct": ENDS | {"complete"},
     "count": ENDS | {"complete"},
@@ -224,6 +224,8 @@ class Search:
             problems.append(f"the bound is {result.lower_bound!r}, the objective {result.objective!r}")
         if result.status == "optimal" and result.lower_bound != result.objective:
             problems.append(f"optimal with a bound of {result.lower_bound!r} for {result.objective!r}")
+        if result.lower_bound > result.tests_bound or result.tests_bound > result.objective:
+            problems.append(f"the bound over the tests offered is {result.tests_bound!r}")
         if result.status == "complete" and p["effort"] == "proof":
             problems.append("complete, where a proof was wanted")
         if result.objective > leaf + close:

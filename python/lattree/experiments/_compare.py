@@ -20,7 +20,7 @@ MEASURES = ("search_error", "generalisation_error", "n_features", "seconds", "cp
 TIMES = ("seconds", "cpu_seconds")
 """Those that no method is best at: what selects nothing takes no time."""
 
-FINISHED = (None, "optimal", "acceptable", "complete")
+FINISHED = (None, "optimal", "optimal_over_tests", "acceptable", "complete")
 """The statuses of searches that no limit ended; what is no search of this package may have none."""
 
 SUMMARY: dict[str, pl.DataType] = {

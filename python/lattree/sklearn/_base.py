@@ -116,6 +116,9 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return int(effective_n_jobs(n_jobs))
 
 
+_FINISHED = ("optimal", "optimal_over_tests", "acceptable", "complete")
+
+
 class SearchEstimator(TableEstimator):
     """What a search gives a result for, with one tree in it."""
 
@@ -142,7 +145,7 @@ class SearchEstimator(TableEstimator):
         status: str = self._fitted().status
         return status
 
-    def _warn_of_limit(self, finished: tuple[str, ...] = ("optimal", "acceptable", "complete")) -> None:
+    def _warn_of_limit(self, finished: tuple[str, ...] = _FINISHED) -> None:
         """Warn the caller of ``fit`` where a limit struck: that is two calls above, with scikit-learn's own."""
         result = self.result_
         if result.status in finished:

@@ -205,7 +205,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
     result_ : lattree.OptimalResult
         What the search said. After pickling or copying, its list of `tests` is empty.
     status_ : str
-        "optimal", or the limit that struck.
+        "optimal", "optimal_over_tests" (thresholds were thinned out), "complete", or the limit that struck.
     objective_, lower_bound_, gap_ : float
         The mass of training errors, or the costs, with penalties; what no tree undercuts; the part between them.
     trace_ : list of (float, float, float)

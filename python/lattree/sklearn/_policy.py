@@ -77,7 +77,7 @@ class PolicyTreeEstimator(TreeEstimator):
     result_ : lattree.PolicyResult
         What the search said. After pickling or copying, its list of `tests` is empty.
     status_ : str
-        "optimal", or the limit that struck.
+        "optimal", "optimal_over_tests" (thresholds were thinned out), "complete", or the limit that struck.
     reward_, upper_bound_, gap_ : float
         The sum of the rewards of training rows, with penalties; what no tree exceeds; the part between them.
     actions_ : ndarray of shape (n_actions,)
