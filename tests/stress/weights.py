@@ -310,8 +310,8 @@ def _run_greedy(problem: dict[str, Any], result: dict[str, Any]) -> None:
     if parameters["costs"] is not None:
         labels = sorted(set(problem["y"]))
         parameters["costs"] = [[parameters["costs"][i][j] for j in labels] for i in labels]
-    # Where the documentation allows masses to be rounded they are not far apart.
-    near = max(table.masses) < min(table.masses) << 45
+    # Where the documentation allows masses to be rounded they are not far apart, or are multiplied by class weights.
+    near = parameters["class_weight"] is not None or max(table.masses) < min(table.masses) << 45
     judge = exact.Greedy(table, parameters, LOOSE if problem["family"] in ROUNDED and near else 0.0)
 
     def walk(place: int, rows: tuple[int, ...], depth: int, parent: tuple[int, ...]) -> str | None:
