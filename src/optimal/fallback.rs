@@ -48,7 +48,8 @@ impl Fallback {
         (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits), 1.0)).flatten()
     }
 
-    /// The best of the trees by each criterion, until `most` of the limits is used up. `None` where some of the tests that they need are not offered to the search, or the table cannot be grown on.
+    /// The best of the trees by each criterion, until `most` of the limits is used up. `None` where some of the tests that
+    /// they need are not offered to the search, or the table cannot be grown on.
     fn grow(run: &Run, budget: &Budget, most: f64) -> Option<Self> {
         let constraints = &run.constraints;
         let params = &run.params.params;

@@ -203,7 +203,7 @@ pub(super) fn search<S: Solver>(
 ) -> Result<(), Stop> {
     let Request { limits, rank, discrepancies, effort, seed } = request;
     solver.budget().check()?;
-    // Shallow trees are proved as fast as they are found, and steps do not count nodes.
+    // Down to that depth a proof takes no longer than a good tree, and the neighbourhood search has no limit of nodes.
     if effort == Effort::Tree && limits.depth > solver.exact_depth() && limits.is_free() {
         return find(solver, root, request, anytime, timing);
     }
