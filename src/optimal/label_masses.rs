@@ -56,14 +56,21 @@ pub(super) fn class_masses<'b>(
     // Rows by pattern: `ends[p]` is where those of pattern p begin, then, once they are placed, where they end.
     let mut ends = vec![0usize; n_patterns + 1];
     let rows = || (0u32..).zip(pattern_of).filter(|&(_, &pattern)| pattern != ABSENT);
-    rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
-    (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
-    ticker.tick(2 * pattern_of.len())?;
-    let mut by_pattern = vec![0u32; ends[n_patterns]];
-    for (row, &pattern) in rows() {
-        let end = &mut ends[pattern as usize];
-        by_pattern[*end] = row;
-        *end += 1;
+    let n_rows = rows().count();
+    let mut by_pattern = vec![0u32; n_rows];
+    if n_rows == n_patterns {
+        // One row each, and patterns are numbered in the order of their first rows.
+        by_pattern.iter_mut().zip(rows()).for_each(|(to, (row, _))| *to = row);
+        (1..).zip(&mut ends).for_each(|(place, end)| *end = place);
+    } else {
+        rows().for_each(|(_, &pattern)| ends[pattern as usize + 1] += 1);
+        (1..ends.len()).for_each(|i| ends[i] += ends[i - 1]);
+        ticker.tick(2 * pattern_of.len())?;
+        for (row, &pattern) in rows() {
+            let end = &mut ends[pattern as usize];
+            by_pattern[*end] = row;
+            *end += 1;
+        }
     }
     ticker.tick(2 * pattern_of.len())?;
     let (mut starts, mut entries) = (Vec::with_capacity(n_patterns + 1), Vec::with_capacity(by_pattern.len()));
@@ -71,7 +78,7 @@ pub(super) fn class_masses<'b>(
     let mut rewards = Rewards::new();
     // One more than the entry of each class, if that is one of the pattern at hand.
     let mut entry_of = vec![0usize; n_classes];
-    let mut first = 0;
+    let (mut first, mut room) = (0, entries.capacity());
     for &end in &ends[..n_patterns] {
         let start = entries.len();
         starts.push(start);
@@ -98,7 +105,10 @@ pub(super) fn class_masses<'b>(
             }
             ticker.tick(8 * (rows.len() + entries.len() - before))?;
             // Rows have one reward where errors are counted; where they have more, room grows by doubling.
-            charged.resize(kept(entries.capacity()))?;
+            if entries.capacity() != room {
+                room = entries.capacity();
+                charged.resize(kept(room))?;
+            }
         }
         first = end;
     }
