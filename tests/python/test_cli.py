@@ -105,6 +105,10 @@ def test_engines_and_thresholds():
     assert limited.stderr.startswith("status time_limit; objective ")
     hopeless = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5", "--memory-limit", "2")
     assert f"_limit, {over} (--thresholds exact takes all); objective " in hopeless.stderr
+    alone = run("optimal", "ionosphere", "--max-depth", "3", "--effort", "tree", "--seed", "3")
+    search = lattree.OptimalTreeSearch(max_depth=3, effort="tree", seed=3)
+    assert alone.stdout == search.run(data).tree.to_text().rstrip("\n") + "\n"
+    assert alone.stderr.startswith("status complete; objective ")
     exact = run("optimal", "ionosphere", "--max-depth", "1", "--engine", "tests", "--thresholds", "exact")
     assert exact.stderr.startswith("status optimal; objective ")
     chosen = run("optimal", "ionosphere", "--max-depth", "1", "--max-thresholds", "2")

@@ -99,3 +99,20 @@ def test_costs_constraints_and_policies():
     search = PolicyTreeSearch(max_depth=4, effort="tree", seed=3, node_limit=2_000)
     assert (search.effort, search.seed) == ("tree", 3)
     assert search.run(table).status == "complete"
+
+
+def test_estimators():
+    from lattree.sklearn import OptimalTreeClassifier, PolicyTreeEstimator
+
+    rng = np.random.default_rng(4)
+    X, y = rng.random((150, 4)), rng.integers(0, 2, 150)
+    parameters = {"max_depth": 5, "effort": "tree", "node_limit": 3_000}
+    models = [OptimalTreeClassifier(random_state=seed, **parameters).fit(X, y) for seed in (3, 3, None, None)]
+    assert [model.status_ for model in models] == ["complete"] * 4
+    assert (models[0].tree_, models[2].tree_) == (models[1].tree_, models[3].tree_)
+    others = [OptimalTreeClassifier(random_state=seed, **parameters).fit(X, y).tree_ for seed in range(6)]
+    assert any(tree != models[0].tree_ for tree in others)
+    model = PolicyTreeEstimator(random_state=np.random.RandomState(0), **parameters).fit(X, rng.random((150, 2)))
+    assert model.status_ == "complete"
+    with pytest.raises(ValueError, match="effort"):
+        OptimalTreeClassifier(effort="both").fit(X, y)
