@@ -81,7 +81,21 @@ fn depths(c: &mut Criterion) {
     }
 }
 
-/// A node made from its cases, and the best trees of depth two at it: from pairs that are stored, counted or left over.
+/// Node budgets that bind, on noise: the hardest for bounds.
+fn node_budgets(c: &mut Criterion) {
+    let mut group = c.benchmark_group("optimal/node_budget_depth4");
+    group.sample_size(10);
+    let cell = |row: usize, column: usize| mix((row * 5 + column) as u64) as f64 / u64::MAX as f64;
+    let columns = (0..5).map(|column| (0..200).map(|row| cell(row, column)).collect()).collect();
+    let data = table(columns, (0..200).map(|row| mix(row ^ 1 << 40) as u32 & 1).collect());
+    for nodes in [4, 5, 7] {
+        let limited = Params { max_nodes: Some(nodes), threads: Some(1), rank: Rank::Objective, ..Params::default() };
+        let params = limited.checked().expect("good parameters");
+        let run = || search(&data, &params, &params.budget(), &Board::new()).expect("a good table");
+        group.bench_function(BenchmarkId::from_parameter(nodes), |b| b.iter(|| black_box(run())));
+    }
+}
+
 /// What other objectives than errors cost.
 fn costs(c: &mut Criterion) {
     let uniform = |place: usize| mix(place as u64 ^ 5) as f64 / u64::MAX as f64;
@@ -111,6 +125,7 @@ fn costs(c: &mut Criterion) {
     }
 }
 
+/// A node made from its cases, and the best trees of depth two at it: from pairs that are stored, counted or left over.
 fn parts(c: &mut Criterion) {
     for (name, data) in sets() {
         let mut group = c.benchmark_group(format!("optimal/parts_{name}"));
@@ -172,5 +187,5 @@ fn predict(c: &mut Criterion) {
     group.bench_function("1000000_rows_depth4", |b| b.iter(|| black_box(tree.predict_codes(&data, 0..data.n_rows()))));
 }
 
-criterion_group!(benches, depths, costs, parts, switches, binarize, predict);
+criterion_group!(benches, depths, node_budgets, costs, parts, switches, binarize, predict);
 criterion_main!(benches);

@@ -114,6 +114,17 @@ def test_b05_deep_trees_with_a_node_budget_equal_brute_force(errors, seed):
     assert result.tree.n_nodes <= nodes
 
 
+@pytest.mark.parametrize("engine", ["auto", "tests"])
+def test_fault_x13_branches_of_a_leaf_or_a_stump_are_not_searched(engine):
+    """On noise, where bounds are weak, each branch solved for its cost as a leaf takes a tree of depth two."""
+    rng = np.random.default_rng(0)
+    data = Dataset.from_arrays(rng.random((200, 5)), rng.integers(0, 2, 200))
+    search = OptimalTreeSearch(max_depth=4, max_nodes=5, rank="objective", engine=engine, threads=1)
+    result = search.run(data)
+    assert result.status == "optimal"
+    assert result.stats["depth_two"] < 6_000  # 15,000 if they are
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_b06_rows_that_contradict_each_other_equal_brute_force(errors, seed):
     rng = np.random.default_rng(300 + seed)
