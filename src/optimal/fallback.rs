@@ -30,6 +30,9 @@ impl Fallback {
     const GRACE: f64 = 0.1;
     /// The part of the limits after which no more trees are grown before the search.
     const BEFORE: f64 = 0.25;
+    /// Bytes per cell from which on there is room for more than one tree after the other: what one leaves behind is not
+    /// free at once.
+    const ROOMY: u64 = 128;
 
     /// Grows the tree before the search, if the time is limited and there will be none after it.
     pub(super) fn early(run: &Run) -> Option<Self> {
@@ -48,8 +51,9 @@ impl Fallback {
         (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits), 1.0)).flatten()
     }
 
-    /// The best of the trees by each criterion, until `most` of the limits is used up. `None` where some of the tests that
-    /// they need are not offered to the search, or the table cannot be grown on.
+    /// The best of the trees by each criterion, until `most` of the limits is used up, or the first where memory is
+    /// short. `None` where some of the tests that they need are not offered to the search, or the table cannot be grown
+    /// on.
     fn grow(run: &Run, budget: &Budget, most: f64) -> Option<Self> {
         let constraints = &run.constraints;
         let params = &run.params.params;
@@ -80,8 +84,10 @@ impl Fallback {
         };
         let mut best: Option<Self> = None;
         let mut is_complete = true;
-        let last = *Criterion::ALL.last().expect("there are criteria");
-        for criterion in Criterion::ALL {
+        let cells = (data.n_rows() * data.columns().len()) as u64;
+        let is_roomy = cells.saturating_mul(Self::ROOMY) <= budget.available();
+        let criteria = if is_roomy { &Criterion::ALL[..] } else { &Criterion::ALL[..1] };
+        for &criterion in criteria {
             let growth = budget.scope();
             let grown = greedy::search(data, &params_by(criterion).checked().ok()?, budget).ok()?;
             drop(growth);
@@ -92,7 +98,7 @@ impl Fallback {
             {
                 best = Some(Fallback { shape, tests, cost, is_complete });
             }
-            is_complete &= criterion == last || budget.used() <= most;
+            is_complete &= Some(&criterion) == criteria.last() || budget.used() <= most;
             if !is_complete {
                 break;
             }
