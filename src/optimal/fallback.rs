@@ -61,7 +61,7 @@ impl Fallback {
             return None;
         }
         let binds = constraints.max_nodes < full(constraints.max_depth);
-        let params_by = |criterion: Criterion| greedy::Params {
+        let params_by = |criterion: Criterion, threads: usize| greedy::Params {
             criterion,
             max_depth: Some(constraints.max_depth.into()),
             max_leaves: binds.then_some(constraints.max_nodes + 1),
@@ -70,7 +70,7 @@ impl Fallback {
             nominal_splits: NominalSplits::OneVsRest,
             missing: Missing::Level,
             unseen: params.unseen,
-            threads: Some(run.threads),
+            threads: Some(threads),
             ..greedy::Params::default()
         };
         // Rewards of all labels and rows take their time.
@@ -88,9 +88,15 @@ impl Fallback {
         let is_roomy = cells.saturating_mul(Self::ROOMY) <= budget.available();
         let criteria = if is_roomy { &Criterion::ALL[..] } else { &Criterion::ALL[..1] };
         for &criterion in criteria {
-            let growth = budget.scope();
-            let grown = greedy::search(data, &params_by(criterion).checked().ok()?, budget).ok()?;
-            drop(growth);
+            let grow = |threads: usize| {
+                let _growth = budget.scope();
+                greedy::search(data, &params_by(criterion, threads).checked().ok()?, budget).ok()
+            };
+            let mut grown = grow(run.threads)?;
+            // Threads need memory of their own.
+            if grown.status == Status::MemoryLimit && run.threads > 1 {
+                grown = grow(1)?;
+            }
             is_complete &= grown.status == Status::Complete;
             let found = Self::of(run, &grown.tree, budget).ok().flatten();
             if let Some((shape, tests, cost)) = found
