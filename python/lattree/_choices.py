@@ -35,5 +35,8 @@ Order: TypeAlias = Literal["frontier", "frontier_cases", "reverse", "fixed"]
 Estimator: TypeAlias = Literal["search", "training", "pessimistic"]
 """How the error of a tree is estimated."""
 
+FINISHED = ("optimal", "optimal_over_tests", "acceptable", "complete")
+"""The statuses of searches that no limit ended."""
+
 OnInterrupt: TypeAlias = Literal["raise", "return"]
 """What Ctrl-C does."""

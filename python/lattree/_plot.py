@@ -183,9 +183,8 @@ def _wrapped(text: str, lines: int) -> str:
 
 
 def _counts(node: Node) -> str:
-    rows = node.mass if node.n_rows is None else node.n_rows
-    said = number(node.mass) if node.errors == 0 else f"{number(node.mass)}/{number(node.errors)}"
-    return f"({said})" if node.mass == rows else f"({said}) of {number(rows)} rows"
+    """Return how many rows came and how many of them are wrong, as they stand in the words of the node."""
+    return "(" + str(node).rpartition(" (")[2].removesuffix(">")
 
 
 def _draw_node(

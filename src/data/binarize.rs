@@ -142,7 +142,7 @@ impl Binarizer {
     pub const MAX_SUBSET_LEVELS: usize = 10;
 
     /// Whether it is left to the search which thresholds are offered.
-    pub fn is_free(&self) -> bool {
+    pub fn is_left_to_search(&self) -> bool {
         self.thresholds == Thresholds::Auto && self.max_thresholds.is_none()
     }
 

@@ -10,8 +10,8 @@ use crate::budget::{Stop, Ticker};
 /// [`ABSENT`] where a row's count or weight is 0. Complexity: O(rows x columns).
 pub(crate) fn equal_rows(data: &Dataset, ticker: &mut Ticker) -> Result<(Vec<u32>, usize), Stop> {
     let n_rows = data.n_rows();
-    // Hashes here and in the interner, its slots, the first rows and the numbers.
-    let mut charged = ticker.budget().reserve(72 * n_rows as u64)?;
+    // Hashes here and in the interner, its slots while they grow, the first rows and the numbers.
+    let mut charged = ticker.budget().reserve(88 * n_rows as u64)?;
     let mut hashes = vec![0u64; n_rows];
     let add = |hash: &mut u64, cell: u64| *hash = bits::mix(*hash ^ cell);
     for column in data.columns() {

@@ -82,12 +82,15 @@ impl Fallback {
             Some(data) => data,
             None => run.data,
         };
-        let mut best: Option<Self> = None;
-        let mut is_complete = true;
         let cells = (data.n_rows() * data.columns().len()) as u64;
         let is_roomy = cells.saturating_mul(Self::ROOMY) <= budget.available();
         let criteria = if is_roomy { &Criterion::ALL[..] } else { &Criterion::ALL[..1] };
-        for &criterion in criteria {
+        let (mut best, mut is_complete): (Option<Self>, bool) = (None, true);
+        for (place, &criterion) in criteria.iter().enumerate() {
+            is_complete &= place == 0 || budget.used() <= most;
+            if !is_complete {
+                break;
+            }
             let grow = |threads: usize| {
                 let _growth = budget.scope();
                 greedy::search(data, &params_by(criterion, threads).checked().ok()?, budget).ok()
@@ -97,16 +100,11 @@ impl Fallback {
             if grown.status == Status::MemoryLimit && run.threads > 1 {
                 grown = grow(1)?;
             }
-            is_complete &= grown.status == Status::Complete;
-            let found = Self::of(run, &grown.tree, budget).ok().flatten();
-            if let Some((shape, tests, cost)) = found
+            is_complete = grown.status == Status::Complete;
+            if let Ok(Some((shape, tests, cost))) = Self::of(run, &grown.tree, budget)
                 && best.as_ref().is_none_or(|best| cost < best.cost)
             {
                 best = Some(Fallback { shape, tests, cost, is_complete });
-            }
-            is_complete &= Some(&criterion) == criteria.last() || budget.used() <= most;
-            if !is_complete {
-                break;
             }
         }
         best.map(|best| Fallback { is_complete, ..best })

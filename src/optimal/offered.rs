@@ -94,7 +94,6 @@ impl Size {
         let memory = params.limits.memory.map_or(Self::MEMORY, |bytes| bytes / 2);
         let thinned =
             binarizer.max_thresholds.is_some() || !matches!(binarizer.thresholds, Thresholds::Auto | Thresholds::All);
-        let is_limited = params.limits.seconds.is_some() || params.limits.nodes.is_some();
         Ok(match params.engine {
             Engine::Auto if thinned || self.n_classes > Self::MOST_CLASSES => Engine::Tests,
             Engine::Auto if self.tests <= binarizer.max_tests.min(self.few(params)) => Engine::Tests,
@@ -104,7 +103,7 @@ impl Size {
             Engine::Auto if binarizer.thresholds == Thresholds::All => Engine::Continuous,
             Engine::Auto if self.bytes(params) > memory => Engine::Tests,
             // Nothing would be thinned.
-            Engine::Auto if is_limited || self.tests <= binarizer.max_tests => Engine::Continuous,
+            Engine::Auto if budget.is_limited() || self.tests <= binarizer.max_tests => Engine::Continuous,
             Engine::Auto if self.seconds(params) <= Self::HOPELESS => Engine::Continuous,
             Engine::Auto => {
                 self.cases = distinct_rows(data, budget)?;

@@ -97,7 +97,12 @@ impl<'a> Run<'a> {
                 let masses: SmallVec<[u64; 8]> = masses.of(number).iter().map(|&(_, mass)| mass).collect();
                 leaf(&masses).0
             };
-            Ok::<u64, Stop>((0..distinct).map(of_leaf).sum())
+            let mut cost = 0;
+            for number in 0..distinct {
+                cost += of_leaf(number);
+                ticker.tick(10 + masses.of(number).len())?;
+            }
+            Ok::<u64, Stop>(cost)
         };
         cost().unwrap_or(0)
     }

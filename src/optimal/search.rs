@@ -131,12 +131,12 @@ impl Labelled<'_> {
         // greedy one.
         let is_thinned = offered.as_ref().is_ok_and(Offered::is_thinned);
         let early = early.or_else(|| is_thinned.then(|| Fallback::late(&run)).flatten());
-        let least = match is_thinned && params.params.binarizer.is_free() {
+        let of_equal_rows = match is_thinned && params.params.binarizer.is_left_to_search() {
             true => run.cost_of_equal_rows(),
             false => u64::MAX,
         };
-        if least < u64::MAX {
-            board.cap(scale.value(least));
+        if of_equal_rows < u64::MAX {
+            board.cap(scale.value(of_equal_rows));
         }
         if let Some(greedy) = &early {
             board.publish(budget.seconds(), scale.value(greedy.cost), scale.value(0));
@@ -188,10 +188,10 @@ impl Labelled<'_> {
         };
         let bound = bound.min(cost);
         let (objective, tests_bound) = (scale.value(cost), scale.value(bound));
-        let lower_bound = scale.value(bound.min(least));
+        let lower_bound = scale.value(bound.min(of_equal_rows));
         board.publish(budget.seconds(), objective, lower_bound);
         let finished = match is_proved {
-            true if least < cost => Status::OptimalOverTests,
+            true if of_equal_rows < cost => Status::OptimalOverTests,
             true => Status::Optimal,
             false => Status::Complete,
         };

@@ -347,7 +347,7 @@ impl PyOptimalTreeSearch {
         let done = self.running.run(py, params.budget(), signals, report, on_interrupt, work);
         let result = done.and_then(|done| done.deliver(py, |outcome| PyOptimalResult::new(py, outcome?)));
         let result = reporter.closed(result, py)?;
-        if self.get().binarizer.is_free() {
+        if self.get().binarizer.is_left_to_search() {
             result.get().warn_of_thinned(py)?;
         }
         Ok(result)

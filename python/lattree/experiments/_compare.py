@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
+from lattree._choices import FINISHED
 from lattree._core import Dataset, GreedyTreeSearch, Interrupted, LattreeError, ParameterError
 from lattree._dtypes import list_names
 from lattree.experiments._folds import Grown, Triple, check_dataset, error_rate, triples
@@ -20,7 +21,7 @@ MEASURES = ("search_error", "generalisation_error", "n_features", "seconds", "cp
 TIMES = ("seconds", "cpu_seconds")
 """Those that no method is best at: what selects nothing takes no time."""
 
-FINISHED = (None, "optimal", "optimal_over_tests", "acceptable", "complete")
+ENDED = (None, *FINISHED)
 """The statuses of searches that no limit ended; what is no search of this package may have none."""
 
 SUMMARY: dict[str, pl.DataType] = {
@@ -114,7 +115,7 @@ class FoldRow:
     @property
     def finished(self) -> bool:
         """Whether no limit ended the search."""
-        return self.status in FINISHED
+        return self.status in ENDED
 
 
 @dataclass(frozen=True, repr=False)

@@ -25,7 +25,7 @@ from lattree._core import (
 )
 from lattree._progress import Line
 from lattree._series import to_series
-from lattree.experiments._compare import FINISHED, TreeSearch, named
+from lattree.experiments._compare import ENDED, TreeSearch, named
 from lattree.experiments._folds import check_dataset, error_rate
 
 Rows: TypeAlias = npt.NDArray[np.int64]
@@ -181,7 +181,7 @@ def _run(search: Any, training: Dataset, test: Dataset, seed: int, fraction: flo
     scores.leaves.append(tree.n_leaves)
     scores.depths.append(tree.depth)
     scores.seconds.append(seconds)
-    scores.unfinished.append(getattr(result, "status", None) not in FINISHED)
+    scores.unfinished.append(getattr(result, "status", None) not in ENDED)
 
 
 def _fit(search: Any, training: Dataset, seed: int, fraction: float) -> Any:
@@ -192,7 +192,7 @@ def _fit(search: Any, training: Dataset, seed: int, fraction: float) -> Any:
     keywords = search.__getnewargs_ex__()[1]
     greedy = {name: keywords[name] for name in GreedyTreeSearch().__getnewargs_ex__()[1] if name in keywords}
     grown = GreedyTreeSearch(**greedy).run(training.select(result.features))
-    return grown if result.status in FINISHED else _Regrown(grown.tree, result.status)
+    return grown if result.status in ENDED else _Regrown(grown.tree, result.status)
 
 
 @dataclass(frozen=True, slots=True)

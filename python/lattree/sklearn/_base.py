@@ -19,6 +19,7 @@ from sklearn.utils.fixes import parse_version
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
+from lattree._choices import FINISHED
 from lattree._core import Dataset, GreedyResult, OptimalResult, Schema, SubsetResult, Tree, _result_from_parts
 from lattree._costs import Costs
 from lattree._policy_result import PolicyResult
@@ -116,9 +117,6 @@ class TableEstimator(BaseEstimator):  # type: ignore[misc]
         return int(effective_n_jobs(n_jobs))
 
 
-_FINISHED = ("optimal", "optimal_over_tests", "acceptable", "complete")
-
-
 class SearchEstimator(TableEstimator):
     """What a search gives a result for, with one tree in it."""
 
@@ -145,7 +143,7 @@ class SearchEstimator(TableEstimator):
         status: str = self._fitted().status
         return status
 
-    def _warn_of_limit(self, finished: tuple[str, ...] = _FINISHED) -> None:
+    def _warn_of_limit(self, finished: tuple[str, ...] = FINISHED) -> None:
         """Warn the caller of ``fit`` where a limit struck: that is two calls above, with scikit-learn's own."""
         result = self.result_
         if result.status in finished:
@@ -173,8 +171,8 @@ class SearchEstimator(TableEstimator):
 
 
 def seed_of(random_state: Any) -> int:
-    """Return the seed of a search, the same for the same whole number and for None."""
-    return 0 if random_state is None else int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+    """Return a seed: the same for the same whole number, another one each time for None."""
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def _without_tests(result: Any) -> OptimalResult:

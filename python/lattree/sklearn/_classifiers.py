@@ -321,7 +321,7 @@ class OptimalTreeClassifier(BoundsMixin, TreeClassifier):
             memory_limit=self.memory_limit,
             discrepancies=self.discrepancies,
             effort=self.effort,  # type: ignore[arg-type]
-            seed=seed_of(self.random_state),
+            seed=0 if self.random_state is None else seed_of(self.random_state),
             threads=self._threads(),
         )
 

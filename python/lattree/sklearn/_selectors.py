@@ -10,7 +10,6 @@ import numpy.typing as npt
 import polars as pl
 from sklearn.base import _fit_context
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 
 from lattree._core import AcceptableSubsetSearch, BackwardEliminationSearch, Dataset, SubsetResult
@@ -25,6 +24,7 @@ from lattree.sklearn._base import (
     is_frame,
     labels,
     renamed,
+    seed_of,
 )
 
 _KNOWS_HEIGHT = "height" in inspect.signature(pl.DataFrame).parameters
@@ -126,8 +126,7 @@ class SubsetSelector(SelectorMixin, BoundsMixin, SearchEstimator):  # type: igno
             return data, dataset(renamed(self._table(X_val, reset=False), data.schema), labels(y_val, self), like=data)
         if self.validation_fraction is None:
             raise ValueError('error="search" needs a validation_fraction, or X_val and y_val')
-        seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
-        building, search = data.split(self.validation_fraction, seed=int(seed))
+        building, search = data.split(self.validation_fraction, seed=seed_of(self.random_state))
         if not (len(building) and len(search)):
             raise ValueError(
                 f"n_samples={len(data)} are too few for validation_fraction={self.validation_fraction}: "

@@ -69,7 +69,7 @@ impl Random {
 
 /// Improves the best tree in hand until `spent`, given the number of steps, says that all of the work given to this is
 /// done: from 0 at first to 1.
-/// Where the number of nodes is limited beyond what the depth does nothing is tried. Returns the number of steps.
+/// Where the number of nodes is limited beyond what the depth does nothing is tried. Adds its steps to `steps`.
 pub(super) fn improve<S: Solver>(
     solver: &mut S,
     root: &mut S::Node,
@@ -77,25 +77,27 @@ pub(super) fn improve<S: Solver>(
     anytime: &Anytime,
     seed: u64,
     spent: impl Fn(&Budget, u64) -> f64,
-) -> Result<u64, Stop> {
-    let (mut random, mut steps) = (Random::new(seed), 0);
+    steps: &mut u64,
+) -> Result<(), Stop> {
+    let mut random = Random::new(seed);
     if limits.depth <= solver.exact_depth() || solver.n_tests() == 0 || !limits.is_free() {
-        return Ok(0);
+        return Ok(());
     }
-    let Some(mut best) = settle(solver, root, &anytime.shape(), limits, u64::MAX / 4)? else { return Ok(0) };
+    let Some(mut best) = settle(solver, root, &anytime.shape(), limits, u64::MAX / 4)? else { return Ok(()) };
     anytime.offer(best.shape(), best.cost);
     let (mut at, mut since) = (best.clone(), 0);
     loop {
         solver.budget().check()?;
-        let spent = spent(solver.budget(), steps);
+        let spent = spent(solver.budget(), *steps);
         if spent >= 1.0 || best.cost <= solver.node_penalty() {
-            return Ok(steps);
+            return Ok(());
         }
         // How much worse a tree may become: -T ln u, for a uniform u.
         let heat = HEAT * best.cost as f64 * (1.0 - spent);
         let slack = (-heat * random.share().max(1e-12).ln()) as u64;
         step(solver, root, &mut at, limits, slack, &mut random)?;
-        (steps, since) = (steps + 1, since + 1);
+        *steps += 1;
+        since += 1;
         if at.cost < best.cost {
             (best, since) = (at.clone(), 0);
             anytime.offer(best.shape(), best.cost);

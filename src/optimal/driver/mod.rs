@@ -205,7 +205,7 @@ pub(super) fn search<S: Solver>(
     solver.budget().check()?;
     // Down to that depth a proof takes no longer than a good tree, and the neighbourhood search has no limit of nodes.
     if effort == Effort::Tree && limits.depth > solver.exact_depth() && limits.is_free() {
-        return find(solver, root, request, anytime, timing);
+        return find(solver, root, request, anytime, &mut timing.steps);
     }
     let started = solver.budget().seconds();
     let mut cost = solver.leaf(root);
@@ -227,7 +227,7 @@ pub(super) fn search<S: Solver>(
                 let part = if needs(least) > 1.0 - used { FOR_TREES } else { BESIDE_PROOF };
                 let all = (1.0 - used) * part;
                 let spent = |budget: &Budget, _| (budget.used() - used) / all;
-                timing.steps += local::improve(solver, root, limits, anytime, seed, spent)?;
+                local::improve(solver, root, limits, anytime, seed, spent, &mut timing.steps)?;
             }
             let (is_last, started) = (depth == limits.depth, solver.budget().used());
             let known = cost.min(anytime.cost());
@@ -256,7 +256,7 @@ fn find<S: Solver>(
     root: &mut S::Node,
     request: Request,
     anytime: &Anytime,
-    timing: &mut Timing,
+    steps: &mut u64,
 ) -> Result<(), Stop> {
     let Request { limits, discrepancies, seed, .. } = request;
     let mut look = || {
@@ -270,8 +270,7 @@ fn find<S: Solver>(
             true => (budget.used() - used) / ((1.0 - used) * FOR_TREES_ALONE),
             false => steps as f64 / STEPS as f64,
         };
-        timing.steps = local::improve(solver, root, limits, anytime, seed, spent)?;
-        Ok(())
+        local::improve(solver, root, limits, anytime, seed, spent, steps)
     };
     match look() {
         Err(Stop::Time | Stop::Nodes) => Ok(()),
