@@ -61,3 +61,53 @@ fn float_key(x: f64) -> u64 {
 fn integer_key(x: i64, missing: Option<&[bool]>, row: usize) -> (u64, bool) {
     if missing.is_some_and(|missing| missing[row]) { (u64::MAX, true) } else { (x as u64, false) }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::budget::Budget;
+    use crate::data::{Feature, Kind, NumericType, Schema, Target};
+
+    proptest! {
+        #[test]
+        fn equal_rows_have_one_number(cells in prop::collection::vec((0u8..4, 0u8..4, 0u8..3, 0u64..3), 1..60)) {
+            let feature = |name: &str, kind| Feature { name: name.into(), kind, dtype: String::new() };
+            let features = vec![
+                feature("x", Kind::Continuous(NumericType::Float)),
+                feature("i", Kind::Continuous(NumericType::Integer)),
+                feature("c", Kind::Nominal(vec!["a".into(), "b".into(), "c".into()])),
+            ];
+            let columns = vec![
+                Column::Floats(cells.iter().map(|c| if c.0 == 3 { f64::NAN } else { f64::from(c.0) }).collect()),
+                // What stands in a missing cell means nothing.
+                Column::Integers {
+                    values: cells.iter().enumerate().map(|(row, c)| if c.1 == 3 { row as i64 } else { i64::from(c.1) }).collect(),
+                    missing: Some(cells.iter().map(|c| c.1 == 3).collect()),
+                },
+                Column::Levels { codes: cells.iter().map(|c| c.2.into()).collect(), unseen: vec![] },
+            ];
+            let counts: Vec<u64> = cells.iter().map(|c| c.3).collect();
+            let schema = Arc::new(Schema { features, target: None });
+            let data = Dataset::new(schema, columns, cells.len(), Target::None, Some(counts), None).unwrap();
+            let (numbers, distinct) = equal_rows(&data, &mut Ticker::new(&Budget::unlimited())).unwrap();
+            let mut seen = Vec::new();
+            for (cell, number) in cells.iter().zip(numbers) {
+                if cell.3 == 0 {
+                    prop_assert_eq!(number, ABSENT);
+                    continue;
+                }
+                let row = (cell.0, cell.1, cell.2);
+                let expected = seen.iter().position(|known| *known == row).unwrap_or_else(|| {
+                    seen.push(row);
+                    seen.len() - 1
+                });
+                prop_assert_eq!(number as usize, expected);
+            }
+            prop_assert_eq!(distinct, seen.len());
+        }
+    }
+}

@@ -101,6 +101,8 @@ def test_engines_and_thresholds():
     tests = lattree.OptimalTreeSearch(max_depth=0, engine="tests").run(data).tests
     over = f"over thresholds thinned out to {len(tests)} tests"
     assert thinned.stderr.startswith(f"status optimal_over_tests, {over} (--thresholds exact takes all); objective ")
+    over_tests = lattree.OptimalTreeSearch(max_depth=2, engine="tests").run(data).tests_bound
+    assert f", lower bound 0, over these thresholds {over_tests:g}" in thinned.stderr
     limited = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5")
     assert limited.stderr.startswith("status time_limit; objective ")
     hopeless = run("optimal", "ionosphere", "--max-depth", "7", "--time-limit", "0.5", "--memory-limit", "2")

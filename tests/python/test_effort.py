@@ -33,6 +33,26 @@ def test_never_below_the_proof_and_seldom_above_it(engine, seed, errors):
 
 
 @ENGINES
+@pytest.mark.parametrize("seed", range(120))
+def test_any_small_table(engine, seed, errors):
+    """Ties, duplicates, constants, missing values, one class, one row, weights: a true tree, no better than the best."""
+    rng = np.random.default_rng(1_000 + seed)
+    rows, columns = [1, 7, 20, 60][seed % 4], 1 + seed % 3
+    numbers = rng.integers(0, [1, 2, 5, 40][seed // 4 % 4], size=(rows, columns)).astype(float)
+    numbers[rng.random(numbers.shape) < [0, 0.2][seed % 2]] = np.nan
+    weights = rng.integers(1, 4, rows) * 0.25 if seed % 3 == 0 else None
+    data = Dataset.from_arrays(numbers, rng.integers(0, [1, 2, 4][seed % 3], rows), weight=weights)
+    parameters = {"max_depth": 4, "engine": engine, "min_leaf": 1 + seed % 2, "node_penalty": [0.0, 0.25][seed % 2]}
+    proof = OptimalTreeSearch(**parameters).run(data)
+    found = run(data, node_limit=2_000, **parameters)
+    assert found.status == ("optimal" if found.gap == 0 else "complete")
+    assert found.lower_bound <= proof.objective <= found.objective
+    assert found.objective == errors(data, found.tree) + parameters["node_penalty"] * found.tree.n_nodes
+    leaf = OptimalTreeSearch(**(parameters | {"max_depth": 0})).run(data)
+    assert found.objective <= leaf.objective
+
+
+@ENGINES
 def test_the_same_steps_leave_the_same_tree(engine):
     data = noisy(150, 5)
     limits = {"engine": engine, "node_limit": 5_000}

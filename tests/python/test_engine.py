@@ -282,6 +282,25 @@ class TestThousandsOfThresholds:
         assert thinned.lower_bound == groups.select(pl.min_horizontal("zero", "one").sum()).item()
         assert thinned.lower_bound <= OptimalTreeSearch(max_depth=2).run(data).objective <= thinned.objective
 
+    @pytest.mark.parametrize("seed", range(150))
+    def test_bounds_of_thinned_searches_are_those_of_all_thresholds(self, seed):
+        """Ties, duplicates, constants, missing values, one class, one row, weights."""
+        rng = np.random.default_rng(seed)
+        rows, columns = [1, 8, 30, 80][seed % 4], 1 + seed % 3
+        x = rng.integers(0, [1, 3, 10, 60][seed // 4 % 4], size=(rows, columns)).astype(float)
+        x[rng.random(x.shape) < [0, 0.15][seed % 2]] = np.nan
+        weights = rng.integers(1, 4, rows) * 0.5 if seed % 3 == 0 else None
+        data = Dataset.from_arrays(x, rng.integers(0, [1, 2, 3][seed % 3], rows), weight=weights)
+        search = {"max_depth": 1 + seed % 3, "rank": "objective"}
+        thinned = OptimalTreeSearch(binarizer=Binarizer(max_tests=2 + seed % 3), engine="tests", **search).run(data)
+        exact = OptimalTreeSearch(binarizer=Binarizer(thresholds="exact"), **search).run(data)
+        assert thinned.lower_bound <= exact.objective <= thinned.objective
+        assert thinned.lower_bound <= thinned.tests_bound == thinned.objective
+        if thinned.status == "optimal":
+            assert thinned.objective == exact.objective
+        else:
+            assert (thinned.status, thinned.exact_thresholds) == ("optimal_over_tests", False)
+
     def test_every_kind_of_table(self, planted):
         X, y = planted
         names = ["x0", "x1", "x2"]

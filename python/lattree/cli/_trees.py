@@ -107,6 +107,7 @@ def optimal(
     form.write(result.tree)
     over = _over(result, chosen=thresholds != "auto" or max_thresholds is not None)
     found = f"; objective {number(result.objective)}, lower bound {number(result.lower_bound)}"
+    found += _over_tests(result.lower_bound, result.tests_bound)
     summarize(result, over + found + held_out(result.tree, data, rows))
 
 
@@ -156,7 +157,8 @@ def policy(
         result = search.run(data, progress=report, on_interrupt="return")
     form.write(result.tree)
     over = _over(result, chosen=thresholds != "auto" or max_thresholds is not None)
-    summarize(result, f"{over}; reward {number(result.reward)}, upper bound {number(result.upper_bound)}")
+    found = f"; reward {number(result.reward)}, upper bound {number(result.upper_bound)}"
+    summarize(result, over + found + _over_tests(result.upper_bound, result.tests_bound))
 
 
 def _read_costs(path: str) -> lattree.Costs:
@@ -168,6 +170,11 @@ def _read_costs(path: str) -> lattree.Costs:
     if frame.width < 2:
         raise ValueError(f"{path} must have a column of classes and one for each label, got {frame.width}")
     return lattree.Costs(frame[:, 1:], classes=frame.to_series(0).to_list())
+
+
+def _over_tests(bound: float, tests_bound: float) -> str:
+    """Say the bound over the tests offered, where it is another one."""
+    return "" if tests_bound == bound else f", over these thresholds {number(tests_bound)}"
 
 
 def _over(result: lattree.OptimalResult | lattree.PolicyResult, *, chosen: bool) -> str:
