@@ -35,7 +35,7 @@ def test_never_below_the_proof_and_seldom_above_it(engine, seed, errors):
 @ENGINES
 @pytest.mark.parametrize("seed", range(120))
 def test_any_small_table(engine, seed, errors):
-    """Ties, duplicates, constants, missing values, one class, one row, weights: a true tree, no better than the best."""
+    """Ties, duplicates, constants, missing values, one class, one row, weights: no tree is better than the best."""
     rng = np.random.default_rng(1_000 + seed)
     rows, columns = [1, 7, 20, 60][seed % 4], 1 + seed % 3
     numbers = rng.integers(0, [1, 2, 5, 40][seed // 4 % 4], size=(rows, columns)).astype(float)
