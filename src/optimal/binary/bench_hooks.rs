@@ -34,7 +34,7 @@ pub(in crate::optimal) fn measure<M: Mass, L: Accumulator>(
     pairs.grow(shape.room(true));
     // Counted, as the pairs of the smaller branch are; and what those leave of the node's, as for the larger one.
     for (name, is_rest) in [("depth_two/counted", false), ("depth_two/rest", true)] {
-        let whole = node.counts.matrix(shape);
+        let whole = node.counts.matrix(search.isa, (shape, node.bits()), &mut Ticker::new(budget))?.for_stumps(shape);
         let mut part = || {
             let kernel = BestStumps {
                 shape,

@@ -71,11 +71,11 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let mut child = self.nodes.take();
         let mut picked = std::mem::take(&mut child.picked);
         node.pick(self.isa, (root, side == 1), &mut picked, &mut child.node.starts);
-        child.node.keeps = node.keeps;
-        child.node.ids.clear();
-        child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let depth = run.ask.depth - 1;
         let ask = BudgetQuery { depth, levels: run.branch, cutoffs, floors };
+        (child.node.keeps, child.node.is_rough) = (node.keeps, self.counts_roughly(&ask));
+        child.node.ids.clear();
+        child.node.ids.extend(picked.iter().map(|&row| node.ids[row as usize]));
         let mut path = run.path.to_vec();
         path.push(2 * node.test[root] + side as u32);
         let result = self.solve_child(run, root, side, &ask, &mut child, &picked, &path, cell);
@@ -226,13 +226,14 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let leaf = node.counts.singles.leaf(shape, side == 1, root);
         if leaf > floor {
             self.stats.rough.fetch_add(1, Relaxed);
-            if !rough.has_singles {
-                let (both, sums) = (&mut rough.both, &mut rough.stumps.sums);
-                node.rough.counts.pairs_of(self.isa, (shape, branch.bits), (root, node.keeps), both, sums);
+            let enough = node.rough.below(floor);
+            let least = self.best_stumps(&branch, &node.rough.counts, rough, Some(enough))?;
+            // Else the floor says as much, and not all stumps were looked at.
+            if least > enough {
+                let least = least.min(node.rough.counts.singles.leaf(shape, side == 1, root));
+                write(run.state).rough.raise(side, 0, root, least);
+                self.raise(Reason::Rough, run, (root, side), &[node.rough.bound(least)]);
             }
-            let least = self.best_stumps(&branch, &node.rough.counts, rough, Some(node.rough.below(floor)))?;
-            let bound = node.rough.bound(least).min(leaf);
-            self.raise(Reason::Rough, run, (root, side), &[bound]);
         }
         Ok(())
     }
@@ -263,6 +264,20 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         matches!(levels, NodeBudgets::Free) && self.problem.node_penalty == 0 && self.problem.min_leaf <= 1
     }
 
+    /// Counts the pairs of a root with each other test, by some counts of the node.
+    pub(super) fn count_root<K: Accumulator>(
+        &self,
+        of_node: (PairShape, NodeBits),
+        root: usize,
+        counts: &NodeCounts<K>,
+        child: &mut ChildCounts<K>,
+    ) {
+        if !child.has_both {
+            child.has_both = true;
+            counts.pairs_of(self.isa, of_node, root, &mut child.both, &mut child.stumps.sums);
+        }
+    }
+
     /// The least errors of two stumps in a branch, by some counts of the node. Once no more than `enough` is found, the
     /// rest is not looked at.
     fn best_stumps<K: Accumulator>(
@@ -273,6 +288,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         enough: Option<u64>,
     ) -> Result<u64, Stop> {
         let &Branch { shape, bits, keeps, root, side, small, gathered, set } = branch;
+        self.count_root((shape, bits), root, counts, child);
         if !child.has_singles {
             child.has_singles = true;
             child.pairs.grow(shape.room(keeps));
@@ -285,6 +301,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 sides: &mut child.singles,
             });
         }
+        let ticker = &mut Ticker::new(self.budget);
+        let whole = (side != small).then(|| counts.matrix(self.isa, (shape, bits), ticker)).transpose()?;
         let ChildCounts { is_counted, pairs, singles, stumps, masses, .. } = child;
         let count = (!*is_counted).then(|| match gathered {
             Some(Gathered { columns, rows, picked, starts }) => {
@@ -303,12 +321,12 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             count,
             pairs,
             keeps,
-            whole: (side != small).then_some(counts.matrix(shape)),
+            whole: whole.map(|matrix| &matrix.for_stumps(shape)[..]),
             singles: &singles[side],
             live: bits.live,
             enough,
             stumps,
-            ticker: &mut Ticker::new(self.budget),
+            ticker,
         })?;
         // Stopped early, the pairs are not all counted.
         *is_counted |= enough.is_none_or(|enough| least > enough);

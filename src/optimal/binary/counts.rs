@@ -1,6 +1,8 @@
 //! What is counted at a node, in the integers of an accumulator: all that there is, what passes single tests, and what
 //! passes pairs of them.
 
+use std::sync::{Mutex, OnceLock};
+
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;
 use super::bit_table::BitColumns;
@@ -12,6 +14,7 @@ use super::two_class::Differences;
 use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Isa};
+use crate::threads::lock;
 
 /// The cases of a node as bits, whatever they weigh.
 #[derive(Debug, Clone, Copy)]
@@ -36,30 +39,70 @@ pub(super) struct NodeCounts<L> {
     signed: Vec<L>,
     /// Mass of each channel.
     pub(super) totals: Vec<L>,
-    pub(super) pairs: Aligned<L>,
-    /// For two classes, how much more of the first than of the second.
-    pub(super) differences: Aligned<L>,
     pub(super) singles: Singles<L>,
+    sums: WeightedSums<L>,
+    /// All pairs, once they are counted.
+    matrix: OnceLock<PairMatrix<L>>,
+    /// The buffers for them until then.
+    spare: Mutex<PairMatrix<L>>,
+}
+
+/// What passes pairs of tests.
+#[derive(Debug, Default)]
+pub(super) struct PairMatrix<L> {
+    pairs: Aligned<L>,
+    /// For two classes, how much more of the first than of the second.
+    differences: Aligned<L>,
     sums: WeightedSums<L>,
 }
 
-impl<L: Accumulator> NodeCounts<L> {
-    /// Counts single tests from masses and totals, and all pairs if they are kept.
-    pub(super) fn count(
+impl<L: Accumulator> PairMatrix<L> {
+    /// Counts all pairs.
+    fn count(
         &mut self,
         isa: Isa,
         (shape, bits): (PairShape, NodeBits),
-        keeps: bool,
+        counted: Counted<L>,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
+        let PairMatrix { pairs, differences, sums } = self;
+        pairs.grow(shape.n_pairs());
+        isa.run(CountPairs { shape, counted, live: bits.live, pairs, sums, ticker })?;
+        // Positions without a test pass nothing, in their rows as in their columns.
+        let row = shape.row();
+        for position in (0..shape.stride).filter(|&position| bits.origin[position] == NONE) {
+            pairs[position * row..(position + 1) * row].fill(L::default());
+        }
+        if shape.by_difference() {
+            differences.grow(shape.room(true));
+            isa.run(Differences { shape, pairs, differences });
+        }
+        Ok(())
+    }
+
+    /// What trees of depth two are found from.
+    pub(super) fn for_stumps(&self, shape: PairShape) -> &Aligned<L> {
+        if shape.by_difference() { &self.differences } else { &self.pairs }
+    }
+
+    /// The same.
+    pub(super) fn for_stumps_mut(&mut self, shape: PairShape) -> &mut Aligned<L> {
+        if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
+    }
+}
+
+impl<L: Accumulator> NodeCounts<L> {
+    /// Counts single tests from masses and totals; pairs are those of another node until [`matrix`](Self::matrix) is
+    /// asked for.
+    pub(super) fn count(&mut self, isa: Isa, (shape, bits): (PairShape, NodeBits)) {
+        if let Some(matrix) = self.matrix.take() {
+            self.spare = Mutex::new(matrix);
+        }
         self.signed.clear();
         if shape.by_difference() && self.is_weighed() {
             self.signed.extend_from_slice(&self.masses);
             let of_second = bits.starts[shape.of_channel[1].start]..bits.starts[shape.of_channel[1].end];
             self.signed[of_second].iter_mut().for_each(|mass| *mass = L::default().minus(*mass));
-        }
-        if keeps {
-            self.count_pairs(isa, (shape, bits), ticker)?;
         }
         let Singles { mut true_side, mut false_side } = std::mem::take(&mut self.singles);
         let mut sums = std::mem::take(&mut self.sums);
@@ -73,27 +116,39 @@ impl<L: Accumulator> NodeCounts<L> {
             }
         }
         (self.singles, self.sums) = (Singles { true_side, false_side }, sums);
-        Ok(())
     }
 
-    fn count_pairs(&mut self, isa: Isa, (shape, bits): (PairShape, NodeBits), ticker: &mut Ticker) -> Result<(), Stop> {
-        let (mut pairs, mut sums) = (std::mem::take(&mut self.pairs), std::mem::take(&mut self.sums));
-        pairs.grow(shape.n_pairs());
-        let (counted, live) = (self.counted(bits, None), bits.live);
-        let result = isa.run(CountPairs { shape, counted, live, pairs: &mut pairs, sums: &mut sums, ticker });
-        (self.pairs, self.sums) = (pairs, sums);
-        result?;
-        // Positions without a test pass nothing, in their rows as in their columns.
-        let row = shape.row();
-        for position in (0..shape.stride).filter(|&position| bits.origin[position] == NONE) {
-            self.pairs[position * row..(position + 1) * row].fill(L::default());
+    /// All pairs, which are counted when they are first asked for.
+    pub(super) fn matrix(
+        &self,
+        isa: Isa,
+        (shape, bits): (PairShape, NodeBits),
+        ticker: &mut Ticker,
+    ) -> Result<&PairMatrix<L>, Stop> {
+        if let Some(matrix) = self.matrix.get() {
+            return Ok(matrix);
         }
-        if shape.by_difference() {
-            let differences = &mut self.differences;
-            differences.grow(shape.room(true));
-            isa.run(Differences { shape, pairs: &self.pairs, differences });
+        // Threads that ask meanwhile wait here.
+        let mut spare = lock(&self.spare);
+        if self.matrix.get().is_none() {
+            spare.count(isa, (shape, bits), self.counted(bits, None), ticker)?;
         }
-        Ok(())
+        Ok(self.matrix.get_or_init(|| std::mem::take(&mut spare)))
+    }
+
+    /// Whether all pairs are counted.
+    pub(super) fn has_matrix(&self) -> bool {
+        self.matrix.get().is_some()
+    }
+
+    /// Takes the pairs away, to be given back.
+    pub(super) fn take_matrix(&mut self) -> Option<PairMatrix<L>> {
+        self.matrix.take()
+    }
+
+    /// Gives them back.
+    pub(super) fn give_matrix(&mut self, matrix: Option<PairMatrix<L>>) {
+        self.matrix = matrix.map(OnceLock::from).unwrap_or_default();
     }
 
     /// What to count of the node: all instances, or a set of them.
@@ -119,44 +174,34 @@ impl<L: Accumulator> NodeCounts<L> {
         if shape.by_difference() { &self.signed } else { &self.masses }
     }
 
-    /// Where what trees of depth two are found from is kept.
-    pub(super) fn matrix(&self, shape: PairShape) -> &Aligned<L> {
-        if shape.by_difference() { &self.differences } else { &self.pairs }
-    }
-
-    /// The same, to be counted.
-    pub(super) fn matrix_mut(&mut self, shape: PairShape) -> &mut Aligned<L> {
-        if shape.by_difference() { &mut self.differences } else { &mut self.pairs }
-    }
-
     /// Whether instances have a mass each.
     pub(super) fn is_weighed(&self) -> bool {
         !self.masses.is_empty()
     }
 
-    /// Writes to `row` how much passes both f and each other test, per channel; from pairs if they are kept.
+    /// Writes to `row` how much passes both f and each other test, per channel; from the matrix if it is there.
     pub(super) fn pairs_of(
         &self,
         isa: Isa,
         (shape, bits): (PairShape, NodeBits),
-        (f, keeps): (usize, bool),
+        f: usize,
         row: &mut Aligned<L>,
         sums: &mut WeightedSums<L>,
     ) {
         let length = shape.row();
         row.fill_with(length, L::default());
-        if !keeps {
+        let Some(PairMatrix { pairs, .. }) = self.matrix.get() else {
             isa.run(CountRow { shape, counted: self.counted(bits, None), of: Some(f), row, sums });
             return;
-        }
+        };
         let start = f / BLOCK * BLOCK;
         for channel in 0..shape.channels {
             let slot = shape.slot(channel, f);
             for g in 0..start {
-                row[shape.slot(channel, g)] = self.pairs[g * length + slot];
+                row[shape.slot(channel, g)] = pairs[g * length + slot];
             }
         }
         let start = start * shape.channels;
-        row[start..].copy_from_slice(&self.pairs[f * length + start..(f + 1) * length]);
+        row[start..].copy_from_slice(&pairs[f * length + start..(f + 1) * length]);
     }
 }

@@ -39,12 +39,13 @@ pub(super) struct Node<L> {
     /// swapped; [`NONE`] if no case, or all, are on its true side.
     pub(super) place_of: Vec<u32>,
     pub(super) counts: NodeCounts<L>,
-    /// The same of rough masses, and whether they are there.
+    /// The same of rough masses.
     pub(super) rough: RoughCounts,
+    /// Whether rough masses are counted first. Then pairs are counted exactly only when they are needed.
     pub(super) is_rough: bool,
     /// Mass of all classes.
     pub(super) mass: u64,
-    /// Whether all pairs are counted and kept.
+    /// Whether there is room for all pairs.
     pub(super) keeps: bool,
     /// For each position: the mass that passes.
     pub(super) passing: Vec<L>,
@@ -80,8 +81,8 @@ impl<L: Accumulator> Node<L> {
         leaf(&self.counts.totals[..n_classes])
     }
 
-    /// Makes the rest from `ids`, `starts` and `keeps`. Complexity: O(cases x tests / 16 + words x tests^2 / 32),
-    /// without the second term if pairs are not kept.
+    /// Makes the rest from `ids`, `starts`, `keeps` and `is_rough`. Complexity: O(cases x tests / 16 + words x tests^2 /
+    /// 32), without the second term if pairs are not kept.
     pub(super) fn build(
         &mut self,
         isa: Isa,
@@ -193,9 +194,13 @@ impl<L: Accumulator> Node<L> {
     fn count(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let shape = self.shape(instances, 1); // differences are not used where leaves have a least size
         let mut counts = std::mem::take(&mut self.counts);
-        let result = counts.count(isa, (shape, self.bits()), self.keeps, ticker);
+        counts.count(isa, (shape, self.bits()));
         self.counts = counts;
-        result?;
+        if self.is_rough {
+            self.count_roughly(isa, instances, ticker)?;
+        } else if self.keeps {
+            self.counts.matrix(isa, (shape, self.bits()), ticker)?;
+        }
         self.passing.clear();
         self.passing.extend((0..shape.stride).map(|position| self.counts.singles.mass(shape, true, position)));
         Ok(())

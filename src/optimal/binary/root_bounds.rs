@@ -65,6 +65,15 @@ impl<L: Accumulator> RootBounds<L> {
         *known = (*known).max(L::of(bound));
     }
 
+    /// Raises the bounds on the branches of all roots to what others, laid out alike, say in another unit.
+    pub(super) fn raise_to<K: Accumulator>(&mut self, others: &RootBounds<K>, in_mass: impl Fn(u64) -> u64) {
+        for (bounds, others) in self.sides.iter_mut().zip(&others.sides) {
+            for (bound, &other) in bounds.iter_mut().zip(others) {
+                *bound = (*bound).max(L::of(in_mass(other.get())));
+            }
+        }
+    }
+
     /// The least cost of the branches of a root together that is not ruled out.
     pub(super) fn least(&self, levels: NodeBudgets, branch: NodeBudgets, level: usize, root: usize) -> u64 {
         let pairs = levels.pairs(level, branch).map(|(i, j)| self.of(1, i, root) + self.of(0, j, root));

@@ -4,7 +4,8 @@
 //! heaviest, which is the least of such sums over the classes; so a tree loses no less, in mass, than `unit` times what
 //! it loses in rough masses. The unit of a node is the least under which all its rough masses together fit into 15
 //! bits: with some hundred cases the bound is within a hundredth of the exact cost, and takes a quarter of the time.
-//! Where it does not rule a branch out, the branch is counted exactly.
+//! Where it does not rule a branch out, the branch is counted exactly, and so are the pairs of the node when they are
+//! first needed.
 
 use super::accumulator::Accumulator;
 use super::counts::{NodeBits, NodeCounts};
@@ -26,8 +27,8 @@ pub(super) struct RoughCounts {
 
 impl RoughCounts {
     /// Whether rough masses say as much in less time: where instances of many digits are weighed.
-    pub(super) fn pay<L: Accumulator>(counts: &NodeCounts<L>) -> bool {
-        counts.is_weighed() && size_of::<L>() > size_of::<u16>()
+    pub(super) fn pay<L: Accumulator>(instances: &Instances) -> bool {
+        instances.is_rough && !instances.masses.is_empty() && size_of::<L>() > size_of::<u16>()
     }
 
     /// Makes them from the instances of a node, whose masses add up to `mass`, and counts all pairs.
@@ -48,7 +49,8 @@ impl RoughCounts {
             totals[group.channel] += masses[bounds[0]..bounds[1]].iter().sum::<u16>();
         }
         self.unit = unit;
-        self.counts.count(isa, (shape, bits), true, ticker)
+        self.counts.count(isa, (shape, bits));
+        self.counts.matrix(isa, (shape, bits), ticker).map(drop)
     }
 
     /// The bound on masses that one on rough masses is.

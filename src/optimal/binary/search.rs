@@ -11,16 +11,18 @@ use smallvec::smallvec;
 use super::super::bound_check::Reason;
 use super::super::problem::Mass;
 use super::accumulator::Accumulator;
+use super::aligned::Aligned;
+use super::counts::NodeCounts;
 use super::multi_class::branch_costs;
 use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
-use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Spread};
+use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, RootBounds, Spread};
 use super::rough::RoughCounts;
-use super::stumps::BestStumps;
+use super::stumps::{BestStumps, Stumps};
 use super::workspace::{
-    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, Improvement, Inherited, NodeBuffers, NodeState, NodeTask,
-    Observer, RootCandidate, read, write,
+    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Improvement, Inherited, NodeBuffers, NodeState,
+    NodeTask, Observer, RootCandidate, read, write,
 };
 use crate::budget::{Stop, Ticker};
 use crate::threads::{held, lock};
@@ -39,7 +41,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// Makes the node of these instances, over all tests.
     pub(super) fn root_node(&self, ids: &[u32], node: &mut Node<L>) -> Result<(), Stop> {
         node.starts = self.instances.starts(ids);
-        node.keeps = self.switches.keeps_pairs;
+        (node.keeps, node.is_rough) = (self.switches.keeps_pairs, false);
         let parent = Parent { rows: &self.rows, layout: self.layout, live: &self.live, test: &self.test, picked: ids };
         ids.clone_into(&mut node.ids);
         node.build(self.isa, &self.instances, &parent, &mut Ticker::new(self.budget))
@@ -54,7 +56,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         watch: Option<&dyn Observer<L>>,
         path: &[u32],
     ) -> Result<BudgetCosts, Stop> {
-        let costs = self.shallow(at)?;
+        let costs = self.shallow_below(at, ask)?;
         let cost = |level: usize| costs[ask.levels.nodes(ask.depth, level).min(3) as usize];
         at.state.best.clear();
         at.state.best.extend((0..ask.levels.len()).map(|level| cost(level).min(ask.cutoffs[level])));
@@ -141,15 +143,40 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         }
         state.done.clear();
         state.done.resize(stride, false);
-        node.is_rough = ask.depth == 3
-            && self.asks_for_two_stumps(ask.levels)
-            && self.switches.subtraction
-            && self.instances.is_rough
-            && RoughCounts::pay(&node.counts);
-        match node.is_rough {
-            true => node.count_roughly(self.isa, &self.instances, &mut Ticker::new(self.budget)),
-            false => Ok(()),
+        let was_rough = std::mem::replace(&mut node.is_rough, self.counts_roughly(ask));
+        if node.is_rough {
+            state.rough.reset(stride, 1, 1);
+            if !was_rough {
+                node.count_roughly(self.isa, &self.instances, &mut Ticker::new(self.budget))?;
+            }
         }
+        Ok(())
+    }
+
+    /// Whether rough masses bound the branches of a node first.
+    pub(super) fn counts_roughly(&self, ask: &BudgetQuery) -> bool {
+        let asks = ask.depth == 3 && self.asks_for_two_stumps(ask.levels) && self.switches.subtraction;
+        asks && RoughCounts::pay::<L>(&self.instances)
+    }
+
+    /// The least costs of trees of depth two at a node that was built. Where its pairs are only counted roughly so far,
+    /// it is a bound on them that is not below the cutoff, if that is known; the roots are in the order of rough costs.
+    fn shallow_below(&self, at: &mut NodeBuffers<L>, ask: &BudgetQuery) -> Result<[u64; 4], Stop> {
+        if at.node.is_rough && !at.node.counts.has_matrix() {
+            let NodeBuffers { node, rough_stumps, roots, .. } = &mut *at;
+            let mut matrix = node.rough.counts.take_matrix();
+            let pairs = matrix.as_mut().map(|matrix| matrix.for_stumps_mut(self.shape(node)));
+            let result =
+                self.stumps_of_node(node, &node.rough.counts, pairs.ok_or(&mut Aligned::default()), rough_stumps);
+            node.rough.counts.give_matrix(matrix);
+            result?;
+            let costs = self.depth_two_costs(node, &node.rough.counts, rough_stumps, roots);
+            let bound = node.rough.bound(costs[3]);
+            if bound >= ask.cutoffs[ask.levels.top()] {
+                return Ok([bound; 4]);
+            }
+        }
+        self.shallow(at)
     }
 
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,
@@ -158,25 +185,44 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let NodeBuffers { node, stumps, roots, line, costs, .. } = at;
         let shape = self.shape(node);
         self.stats.depth_two.fetch_add(1, Relaxed);
-        let mut matrix = std::mem::take(node.counts.matrix_mut(shape));
-        let pairs = if node.keeps { &mut matrix } else { line };
-        pairs.grow(shape.room(node.keeps));
-        let result = self.isa.run(BestStumps {
+        if node.keeps {
+            node.counts.matrix(self.isa, (shape, node.bits()), &mut Ticker::new(self.budget))?;
+        }
+        let mut matrix = node.counts.take_matrix();
+        let pairs = matrix.as_mut().map(|matrix| matrix.for_stumps_mut(shape));
+        let result = self.stumps_of_node(node, &node.counts, pairs.ok_or(line), stumps);
+        node.counts.give_matrix(matrix);
+        result?;
+        *costs = self.depth_two_costs(node, &node.counts, stumps, roots);
+        Ok(*costs)
+    }
+
+    /// Finds the best stumps of all roots of a node by some counts: from all pairs, or else from a buffer where those
+    /// of a few tests are counted at a time.
+    fn stumps_of_node<K: Accumulator>(
+        &self,
+        node: &Node<L>,
+        counts: &NodeCounts<K>,
+        pairs: Result<&mut Aligned<K>, &mut Aligned<K>>,
+        stumps: &mut Stumps<K>,
+    ) -> Result<(), Stop> {
+        let shape = self.shape(node);
+        let keeps = pairs.is_ok();
+        let pairs = pairs.unwrap_or_else(|line| line);
+        pairs.grow(shape.room(keeps));
+        let kernel = BestStumps {
             shape,
-            count: (!node.keeps).then(|| node.counts.counted_for_stumps((shape, node.bits()), None)),
+            count: (!keeps).then(|| counts.counted_for_stumps((shape, node.bits()), None)),
             pairs,
-            keeps: node.keeps,
+            keeps,
             whole: None,
-            singles: &node.counts.singles,
+            singles: &counts.singles,
             live: &node.live,
             enough: None,
             stumps,
             ticker: &mut Ticker::new(self.budget),
-        });
-        *node.counts.matrix_mut(shape) = matrix;
-        result?;
-        *costs = self.depth_two_costs(node, stumps, roots);
-        Ok(*costs)
+        };
+        self.isa.run(kernel).map(drop)
     }
 
     fn try_roots(&self, run: &NodeTask<L>, roots: &[RootCandidate]) -> Result<(), Stop> {
@@ -301,8 +347,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let node = run.node;
         cell.is_open = false;
         cell.forget_counts();
-        let (both, sums) = (&mut cell.exact.both, &mut cell.exact.stumps.sums);
-        node.counts.pairs_of(self.isa, (self.shape(node), node.bits()), (root, node.keeps), both, sums);
+        if !node.is_rough {
+            self.count_root((self.shape(node), node.bits()), root, &node.counts, &mut cell.exact);
+        }
         let first = self.first_side(run, root);
         // Rough masses bound both branches first, which rules most roots out.
         if node.is_rough {
@@ -314,7 +361,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
         }
         for side in [first, 1 - first] {
-            let wanted = wanted(&read(run.state), side, self.switches.subtraction && cell.exact.is_counted);
+            let is_there = self.switches.subtraction && cell.exact.is_counted && !node.is_rough;
+            let wanted = wanted(&read(run.state), side, is_there);
             if let Some((cutoffs, floors)) = wanted {
                 self.solve_branch(run, root, side, cutoffs, floors, cell)?;
             }
@@ -324,18 +372,37 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 
     /// Raises the bounds of all roots by what was found of one.
     fn spread(&self, run: &NodeTask<L>, root: usize, state: &mut NodeState<L>, cell: &ChildBuffers<L>) {
-        if self.switches.similarity {
-            self.isa.run(Spread {
-                shape: self.shape(run.node),
-                bounds: &mut state.bounds,
-                totals: &run.node.counts.totals,
-                both: &cell.exact.both,
-                passing: &run.node.counts.singles.true_side,
-                root,
-                n_known: run.branch.n_known(),
-            });
-            self.check_roots(Reason::Similarity, run.node, run.ask, &state.bounds);
+        let (node, n_known) = (run.node, run.branch.n_known());
+        if !self.switches.similarity {
+            return;
         }
+        if !node.is_rough {
+            self.spread_of(node, &node.counts, &mut state.bounds, (root, n_known), &cell.exact);
+        } else if cell.rough.has_both {
+            self.spread_of(node, &node.rough.counts, &mut state.rough, (root, n_known), &cell.rough);
+            state.bounds.raise_to(&state.rough, |rough| node.rough.bound(rough));
+        }
+        self.check_roots(Reason::Similarity, node, run.ask, &state.bounds);
+    }
+
+    /// The same by some counts of the node.
+    fn spread_of<K: Accumulator>(
+        &self,
+        node: &Node<L>,
+        counts: &NodeCounts<K>,
+        bounds: &mut RootBounds<K>,
+        (root, n_known): (usize, usize),
+        child: &ChildCounts<K>,
+    ) {
+        self.isa.run(Spread {
+            shape: self.shape(node),
+            bounds,
+            totals: &counts.totals,
+            both: &child.both,
+            passing: &counts.singles.true_side,
+            root,
+            n_known,
+        });
     }
 
     /// The branch to solve first: the larger, at depth three only if it is likely to decide.

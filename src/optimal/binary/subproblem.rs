@@ -7,8 +7,9 @@ use smallvec::smallvec;
 use super::super::driver::TreeLimits;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
+use super::counts::NodeCounts;
 use super::multi_class::depth_two_costs;
-use super::node::Node;
+use super::node::{Node, leaf};
 use super::node_budgets::NodeBudgets;
 use super::stumps::Stumps;
 use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery, NodeBuffers, Observer, RootCandidate};
@@ -76,20 +77,22 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 stumps[root as usize] = L::of(node.counts.singles.leaf(shape, side, root as usize));
             }
         }
-        self.depth_two_costs(node, stumps, roots)
+        self.depth_two_costs(node, &node.counts, stumps, roots)
     }
 
-    /// The least costs of trees of depth two, given the best stumps of all roots, which are listed.
-    pub(super) fn depth_two_costs(
+    /// The least costs of trees of depth two by some counts of a node, given the best stumps of all roots, which are
+    /// listed.
+    pub(super) fn depth_two_costs<K: Accumulator>(
         &self,
         node: &Node<L>,
-        stumps: &Stumps<L>,
+        counts: &NodeCounts<K>,
+        stumps: &Stumps<K>,
         roots: &mut Vec<RootCandidate>,
     ) -> [u64; 4] {
         roots.clear();
-        let (leaf, penalty) = (node.leaf(self.instances.n_classes), self.problem.node_penalty);
+        let (leaf, penalty) = (leaf(&counts.totals[..self.instances.n_classes]), self.problem.node_penalty);
         let by_cost = self.switches.order == super::RootOrder::DepthTwo;
-        depth_two_costs(self.shape(node), &node.live, &node.counts.singles, stumps, leaf, penalty, |root, cost| {
+        depth_two_costs(self.shape(node), &node.live, &counts.singles, stumps, leaf, penalty, |root, cost| {
             let rank = self.rank[node.test[root as usize] as usize];
             roots.push(RootCandidate { cost: if by_cost { cost } else { 0 }, rank, position: root });
         })

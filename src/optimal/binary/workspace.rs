@@ -90,6 +90,7 @@ pub(super) struct NodeBuffers<L> {
     pub(super) state: NodeState<L>,
     pub(super) picked: Vec<u32>,
     pub(super) stumps: Stumps<L>,
+    pub(super) rough_stumps: Stumps<u16>,
     /// Pairs of a few tests, where nodes do not keep them.
     pub(super) line: Aligned<L>,
     pub(super) roots: Vec<RootCandidate>,
@@ -115,6 +116,8 @@ pub(super) struct NodeState<L> {
     /// The first place, by [`Observer::place`], of a root known to reach the best at the top level.
     pub(super) first: u32,
     pub(super) bounds: RootBounds<L>,
+    /// The same on rough masses, where they are counted first.
+    pub(super) rough: RootBounds<u16>,
     /// Whether the bounds are those of this node: they are not if it needed no roots.
     pub(super) has_bounds: bool,
     pub(super) grand: GrandchildBounds<L>,
@@ -146,15 +149,16 @@ pub(super) struct ChildBuffers<L> {
 impl<L> ChildBuffers<L> {
     /// Nothing is counted of the branches at work.
     pub(super) fn forget_counts(&mut self) {
-        (self.exact.has_singles, self.exact.is_counted) = (false, false);
-        (self.rough.has_singles, self.rough.is_counted) = (false, false);
+        self.exact.forget();
+        self.rough.forget();
     }
 }
 
 /// Counts of both branches of a root.
 #[derive(Debug, Default)]
 pub(super) struct ChildCounts<L> {
-    /// Whether those of single tests are there.
+    /// Whether those of the root with each other test are there, and those of single tests.
+    pub(super) has_both: bool,
     pub(super) has_singles: bool,
     /// Whether all pairs of the smaller branch are counted.
     pub(super) is_counted: bool,
@@ -166,6 +170,12 @@ pub(super) struct ChildCounts<L> {
     pub(super) stumps: Stumps<L>,
     /// How much passes the root and each other test.
     pub(super) both: Aligned<L>,
+}
+
+impl<L> ChildCounts<L> {
+    fn forget(&mut self) {
+        (self.has_both, self.has_singles, self.is_counted) = (false, false, false);
+    }
 }
 
 /// What a parent knows of a child before it is solved, by the parent's positions.
