@@ -189,19 +189,25 @@ impl<L: Accumulator> NodeCounts<L> {
         sums: &mut WeightedSums<L>,
     ) {
         let length = shape.row();
-        row.fill_with(length, L::default());
         let Some(PairMatrix { pairs, .. }) = self.matrix.get() else {
+            row.fill_with(length, L::default());
             isa.run(CountRow { shape, counted: self.counted(bits, None), of: Some(f), row, sums });
             return;
         };
         let start = f / BLOCK * BLOCK;
-        for channel in 0..shape.channels {
-            let slot = shape.slot(channel, f);
-            for g in 0..start {
-                row[shape.slot(channel, g)] = pairs[g * length + slot];
+        // Tests of the blocks before, whose rows have f as a column: a line of each holds all its channels.
+        row.grow(length);
+        let (pairs, row): (&[L], &mut [L]) = (pairs, row);
+        let column = shape.slot(0, f);
+        let blocks = row.as_chunks_mut::<BLOCK>().0.chunks_exact_mut(shape.channels);
+        for (of_block, to) in pairs[..start * length].chunks_exact(BLOCK * length).zip(blocks) {
+            for (lane, of_test) in of_block.chunks_exact(length).enumerate() {
+                for (to, &count) in to.iter_mut().zip(of_test[column..].iter().step_by(BLOCK)) {
+                    to[lane] = count;
+                }
             }
         }
         let start = start * shape.channels;
-        row[start..].copy_from_slice(&pairs[f * length + start..(f + 1) * length]);
+        row[start..length].copy_from_slice(&pairs[f * length + start..(f + 1) * length]);
     }
 }
