@@ -10,7 +10,7 @@
 mod system;
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -71,6 +71,10 @@ pub enum Stop {
     Cancelled,
 }
 
+impl Stop {
+    const ALL: [Self; 4] = [Stop::Time, Stop::Nodes, Stop::Memory, Stop::Cancelled];
+}
+
 impl From<Stop> for Status {
     fn from(stop: Stop) -> Self {
         match stop {
@@ -127,6 +131,8 @@ impl std::fmt::Debug for Listener {
 pub struct Budget {
     start: Instant,
     deadline: Option<Instant>,
+    /// Microseconds before the deadline at which the run has to stop.
+    held_back: AtomicU64,
     node_limit: u64,
     memory_limit: u64,
     /// Bytes reserved.
@@ -135,8 +141,9 @@ pub struct Budget {
     grown: AtomicU64,
     cancelled: AtomicBool,
     listener: Option<Listener>,
-    /// Why the first worker had to stop. Then all must, and work that was handed out must not start.
-    stopped: OnceLock<Stop>,
+    /// Why the first worker had to stop, in [`Stop::ALL`] from 1 on; 0 while none had to. Then all must, and work that
+    /// was handed out must not start.
+    stopped: AtomicU8,
 }
 
 impl Budget {
@@ -158,6 +165,7 @@ impl Budget {
                 .seconds
                 .and_then(|s| Duration::try_from_secs_f64(s).ok())
                 .and_then(|d| start.checked_add(d)),
+            held_back: AtomicU64::new(0),
             node_limit: limits.nodes.unwrap_or(u64::MAX),
             memory_limit: limits.memory.unwrap_or_else(Self::default_memory),
             reserved: AtomicU64::new(0),
@@ -165,7 +173,7 @@ impl Budget {
             grown: AtomicU64::new(0),
             cancelled: AtomicBool::new(false),
             listener: None,
-            stopped: OnceLock::new(),
+            stopped: AtomicU8::new(0),
         }
     }
 
@@ -200,6 +208,20 @@ impl Budget {
     /// Whether the time or the search nodes are limited.
     pub fn is_limited(&self) -> bool {
         self.deadline.is_some() || self.node_limit != u64::MAX
+    }
+
+    /// Makes the time end this many seconds earlier: for what is done once the run has [resumed](Self::resume).
+    pub fn hold_back(&self, seconds: f64) {
+        self.held_back.store((seconds * 1e6) as u64, Relaxed);
+    }
+
+    /// Goes on with a run that the time or the nodes have stopped, in the time that was held back; or that is left, if
+    /// no more nodes are visited.
+    pub fn resume(&self) {
+        self.held_back.store(0, Relaxed);
+        if matches!(self.stopped(), Some(Stop::Time | Stop::Nodes)) {
+            self.stopped.store(0, Relaxed);
+        }
     }
 
     /// Search nodes visited so far.
@@ -257,8 +279,8 @@ impl Budget {
 
     /// Counts one search node. Fails if there are no more, or if any worker had to stop.
     pub fn visit(&self) -> std::result::Result<(), Stop> {
-        match self.stopped.get() {
-            Some(stop) => Err(*stop),
+        match self.stopped() {
+            Some(stop) => Err(stop),
             None if self.nodes.fetch_add(1, Relaxed) < self.node_limit => Ok(()),
             None => Err(self.stop(Stop::Nodes)),
         }
@@ -266,8 +288,8 @@ impl Budget {
 
     /// Fails if the run has to stop. Reads the clock: call it through a [`Ticker`] in loops.
     pub fn check(&self) -> std::result::Result<(), Stop> {
-        if let Some(stop) = self.stopped.get() {
-            return Err(*stop);
+        if let Some(stop) = self.stopped() {
+            return Err(stop);
         }
         if let Some(listener) = &self.listener {
             let now = self.start.elapsed().as_millis() as u64;
@@ -281,15 +303,25 @@ impl Budget {
         if self.cancelled.load(Relaxed) {
             return Err(self.stop(Stop::Cancelled));
         }
+        let held_back = Duration::from_micros(self.held_back.load(Relaxed));
         match self.deadline {
-            Some(deadline) if Instant::now() >= deadline => Err(self.stop(Stop::Time)),
+            Some(deadline) if Instant::now() + held_back >= deadline => Err(self.stop(Stop::Time)),
             _ => Ok(()),
         }
     }
 
+    fn stopped(&self) -> Option<Stop> {
+        let place = self.stopped.load(Relaxed).checked_sub(1)?;
+        Some(Stop::ALL[place as usize])
+    }
+
     /// Stops the run, for the first reason that any worker gave.
     fn stop(&self, stop: Stop) -> Stop {
-        *self.stopped.get_or_init(|| stop)
+        let place = 1 + stop as u8;
+        match self.stopped.compare_exchange(0, place, Relaxed, Relaxed) {
+            Ok(_) => stop,
+            Err(first) => Stop::ALL[first as usize - 1],
+        }
     }
 }
 
@@ -416,6 +448,30 @@ mod tests {
         assert_eq!(two_nodes.used(), 0.0);
         assert_eq!([two_nodes.visit(), two_nodes.visit(), two_nodes.visit()], [Ok(()), Ok(()), Err(Stop::Nodes)]);
         assert_eq!((two_nodes.used(), spent.used(), cancelled.used()), (1.5, 1.0, 0.0));
+        for (stop, place) in Stop::ALL.into_iter().zip(0..) {
+            assert_eq!(stop as u8, place);
+        }
+    }
+
+    #[test]
+    fn time_that_was_held_back_is_left_once_a_run_resumes() {
+        let long = Budget::new(Limits { seconds: Some(1e4), nodes: Some(0), ..Limits::default() });
+        assert_eq!(long.check(), Ok(()));
+        long.hold_back(1e4);
+        assert_eq!([long.check(), long.visit()], [Err(Stop::Time); 2]);
+        long.resume();
+        assert_eq!([long.check(), long.visit(), long.check()], [Ok(()), Err(Stop::Nodes), Err(Stop::Nodes)]);
+        long.resume();
+        assert_eq!(long.check(), Ok(()));
+        long.cancel();
+        long.resume();
+        assert_eq!(long.check(), Err(Stop::Cancelled));
+        long.resume();
+        assert_eq!(long.check(), Err(Stop::Cancelled));
+        let spent = Budget::new(Limits { seconds: Some(0.0), ..Limits::default() });
+        assert_eq!(spent.check(), Err(Stop::Time));
+        spent.resume();
+        assert_eq!(spent.check(), Err(Stop::Time));
     }
 
     #[test]

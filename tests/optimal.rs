@@ -286,6 +286,37 @@ fn limits_of_nodes_leave_good_trees() {
     assert!(tried > 150 && 2 * best > tried, "{tried} with steps, {best} at the least cost");
 }
 
+/// A proof that is found soon does not wait for greedy trees, which may be needed in the end, unless the limit is so
+/// close that they have to come first.
+#[test]
+fn greedy_trees_do_not_delay_a_proof() {
+    let (first, last) = (AtomicU64::new(0), AtomicU64::new(0));
+    for_seeds(20, |seed| {
+        let mut random = Random::new(13_000_000 + seed);
+        let small = random_numbers(&mut random);
+        let n_rows = 300_000 / small.columns().len();
+        let data = small.take(&(0..n_rows).map(|row| row % small.n_rows()).collect::<Vec<_>>());
+        let params = Params { max_depth: 2, threads: Some(1), rank: Rank::Objective, ..Params::default() };
+        let grown = |limits: Limits| {
+            let checked = Params { limits, ..params.clone() }.checked().expect("good parameters");
+            let budget = checked.budget();
+            let outcome = search(&data, &checked, &budget, &Board::new()).expect("a good table");
+            (outcome, budget.grown())
+        };
+        let (proved, of_none) = grown(Limits::default());
+        let (outcome, of_far) = grown(Limits { seconds: Some(1e4), ..Limits::default() });
+        assert_eq!((outcome.status, &outcome.tree), (proved.status, &proved.tree), "seed {seed}");
+        assert_eq!((of_none, of_far), (0, 0), "seed {seed}");
+        let (_, of_close) = grown(Limits { seconds: Some(1.0), ..Limits::default() });
+        first.fetch_add(u64::from(of_close > 0), Relaxed);
+        let (outcome, of_few) = grown(Limits { nodes: Some(0), ..Limits::default() });
+        assert!(outcome.status == Status::NodeLimit || of_few == 0, "seed {seed}");
+        last.fetch_add(u64::from(of_few > 0), Relaxed);
+    });
+    let [first, last] = [first, last].map(AtomicU64::into_inner);
+    assert!(first > 10 && last > 10, "{first} grew trees first, {last} last");
+}
+
 /// A table whose rows weigh, and one whose rows are counted: `min_leaf_mass` of the first is `min_leaf` of the second.
 #[test]
 fn mass_takes_the_place_of_cases() {

@@ -2,7 +2,8 @@
 //!
 //! Where limits are tight, the search may not come to a tree of its own: the table may be too large to be set up in the
 //! time or memory there is. A greedy tree takes a small part of that. It is grown before the search where the time is
-//! limited and growing takes a part of it that counts, else after the search, if that was stopped.
+//! limited and growing takes a part of it that counts, else after the search, if that was stopped: a proof that is found
+//! soon does not wait for it.
 
 use super::params::Params;
 use super::run::Run;
@@ -30,25 +31,36 @@ impl Fallback {
     const GRACE: f64 = 0.1;
     /// The part of the limits after which no more trees are grown before the search.
     const BEFORE: f64 = 0.25;
+    /// The part of the time that may be held back for trees after the search.
+    const HELD_BACK: f64 = 0.1;
     /// Bytes per cell from which on there is room for more than one tree after the other: what one leaves behind is not
     /// free at once.
     const ROOMY: u64 = 128;
 
-    /// Grows the tree before the search, if the time is limited and there will be none after it.
+    /// Grows the tree before the search, if the time is limited and no small part of it is enough after the search.
+    /// That part is held back.
     pub(super) fn early(run: &Run) -> Option<Self> {
-        let is_limited = run.params.params.limits.seconds.is_some();
-        (is_limited && seconds(run.data) > Self::GRACE / 4.0)
-            .then(|| Self::grow(run, run.budget, Self::BEFORE))
-            .flatten()
+        let limit = run.params.params.limits.seconds?;
+        // Deep trees, and slow machines, take more.
+        let of_all = 2.0 * seconds(run.data) * Criterion::ALL.len() as f64;
+        if seconds(run.data) <= Self::GRACE / 4.0 {
+            None
+        } else if of_all <= limit * Self::HELD_BACK {
+            run.budget.hold_back(of_all);
+            None
+        } else {
+            Self::grow(run, run.budget, Self::BEFORE)
+        }
     }
 
     /// Grows the tree after the search: in what is left of the time, or in the moment that may pass after its end.
     pub(super) fn late(run: &Run) -> Option<Self> {
+        run.budget.resume();
         if run.budget.check().is_ok() {
-            return Self::grow(run, run.budget, 1.0);
+            return Self::grow(run, run.budget, f64::INFINITY);
         }
         let limits = Limits { seconds: Some(Self::GRACE), memory: Some(run.budget.available()), nodes: None };
-        (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits), 1.0)).flatten()
+        (seconds(run.data) <= Self::GRACE / 4.0).then(|| Self::grow(run, &Budget::new(limits), f64::INFINITY)).flatten()
     }
 
     /// The best of the trees by each criterion, until `most` of the limits is used up, or the first where memory is
