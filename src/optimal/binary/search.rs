@@ -164,11 +164,10 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     fn shallow_below(&self, at: &mut NodeBuffers<L>, ask: &BudgetQuery) -> Result<[u64; 4], Stop> {
         if at.node.is_rough && !at.node.counts.has_matrix() {
             let NodeBuffers { node, rough_stumps, roots, .. } = &mut *at;
-            let mut matrix = node.rough.counts.take_matrix();
-            let pairs = matrix.as_mut().map(|matrix| matrix.for_stumps_mut(self.shape(node)));
-            let result =
-                self.stumps_of_node(node, &node.rough.counts, pairs.ok_or(&mut Aligned::default()), rough_stumps);
-            node.rough.counts.give_matrix(matrix);
+            let mut matrix = node.rough.counts.take_matrix().expect("counted when the node was built");
+            let pairs = matrix.for_stumps_mut(self.shape(node));
+            let result = self.stumps_of_node(node, &node.rough.counts, (pairs, true), rough_stumps);
+            node.rough.counts.give_matrix(Some(matrix));
             result?;
             let costs = self.depth_two_costs(node, &node.rough.counts, rough_stumps, roots);
             let bound = node.rough.bound(costs[3]);
@@ -189,26 +188,27 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             node.counts.matrix(self.isa, (shape, node.bits()), &mut Ticker::new(self.budget))?;
         }
         let mut matrix = node.counts.take_matrix();
-        let pairs = matrix.as_mut().map(|matrix| matrix.for_stumps_mut(shape));
-        let result = self.stumps_of_node(node, &node.counts, pairs.ok_or(line), stumps);
+        let (pairs, keeps) = match &mut matrix {
+            Some(matrix) => (matrix.for_stumps_mut(shape), true),
+            None => (line, false),
+        };
+        let result = self.stumps_of_node(node, &node.counts, (pairs, keeps), stumps);
         node.counts.give_matrix(matrix);
         result?;
         *costs = self.depth_two_costs(node, &node.counts, stumps, roots);
         Ok(*costs)
     }
 
-    /// Finds the best stumps of all roots of a node by some counts: from all pairs, or else from a buffer where those
-    /// of a few tests are counted at a time.
+    /// Finds the best stumps of all roots of a node by some counts: from all pairs if they are kept, else from a buffer
+    /// where those of a few tests are counted at a time.
     fn stumps_of_node<K: Accumulator>(
         &self,
         node: &Node<L>,
         counts: &NodeCounts<K>,
-        pairs: Result<&mut Aligned<K>, &mut Aligned<K>>,
+        (pairs, keeps): (&mut Aligned<K>, bool),
         stumps: &mut Stumps<K>,
     ) -> Result<(), Stop> {
         let shape = self.shape(node);
-        let keeps = pairs.is_ok();
-        let pairs = pairs.unwrap_or_else(|line| line);
         pairs.grow(shape.room(keeps));
         let kernel = BestStumps {
             shape,
