@@ -33,8 +33,8 @@ impl Fallback {
     const BEFORE: f64 = 0.25;
     /// The part of the time that may be held back for trees after the search.
     const HELD_BACK: f64 = 0.1;
-    /// Bytes per cell from which on there is room for more than one tree after the other: what one leaves behind is not
-    /// free at once.
+    /// Bytes per cell from which on there is room for threads, and for more than one tree after the other: what one
+    /// leaves behind is not free at once.
     const ROOMY: u64 = 128;
 
     /// Grows the tree before the search, if the time is limited and no small part of it is enough after the search.
@@ -73,7 +73,9 @@ impl Fallback {
             return None;
         }
         let binds = constraints.max_nodes < full(constraints.max_depth);
-        let params_by = |criterion: Criterion, threads: usize| greedy::Params {
+        let cells = (run.data.n_rows() * run.data.columns().len()) as u64;
+        let is_roomy = cells.saturating_mul(Self::ROOMY) <= budget.available();
+        let params_by = |criterion: Criterion| greedy::Params {
             criterion,
             max_depth: Some(constraints.max_depth.into()),
             max_leaves: binds.then_some(constraints.max_nodes + 1),
@@ -82,7 +84,8 @@ impl Fallback {
             nominal_splits: NominalSplits::OneVsRest,
             missing: Missing::Level,
             unseen: params.unseen,
-            threads: Some(threads),
+            // Each thread keeps memory of its own.
+            threads: Some(if is_roomy { run.threads } else { 1 }),
             ..greedy::Params::default()
         };
         // Rewards of all labels and rows take their time.
@@ -94,8 +97,6 @@ impl Fallback {
             Some(data) => data,
             None => run.data,
         };
-        let cells = (data.n_rows() * data.columns().len()) as u64;
-        let is_roomy = cells.saturating_mul(Self::ROOMY) <= budget.available();
         let criteria = if is_roomy { &Criterion::ALL[..] } else { &Criterion::ALL[..1] };
         let (mut best, mut is_complete): (Option<Self>, bool) = (None, true);
         for (place, &criterion) in criteria.iter().enumerate() {
@@ -103,15 +104,10 @@ impl Fallback {
             if !is_complete {
                 break;
             }
-            let grow = |threads: usize| {
+            let grown = {
                 let _growth = budget.scope();
-                greedy::search(data, &params_by(criterion, threads).checked().ok()?, budget).ok()
+                greedy::search(data, &params_by(criterion).checked().ok()?, budget).ok()?
             };
-            let mut grown = grow(run.threads)?;
-            // Threads need memory of their own.
-            if grown.status == Status::MemoryLimit && run.threads > 1 {
-                grown = grow(1)?;
-            }
             is_complete = grown.status == Status::Complete;
             if let Ok(Some((shape, tests, cost))) = Self::of(run, &grown.tree, budget)
                 && best.as_ref().is_none_or(|best| cost < best.cost)
