@@ -270,7 +270,7 @@ class TestLimits:
 
     @POSIX
     @BOTH
-    @pytest.mark.parametrize("rows", [100_000, 400_000], ids=["small", "large"])
+    @pytest.mark.parametrize("rows", [200_000, 400_000], ids=["small", "large"])
     @pytest.mark.parametrize("on_interrupt", ["raise", "return"])
     def test_ctrl_c(self, threads, rows, on_interrupt):
         """One thread works on the caller's, if the table is small."""
