@@ -215,8 +215,8 @@ impl Budget {
         self.held_back.store((seconds * 1e6) as u64, Relaxed);
     }
 
-    /// Goes on with a run that the time or the nodes have stopped, in the time that was held back; or that is left, if
-    /// no more nodes are visited.
+    /// Lets a run go on that the time or the nodes have stopped: in the time that was held back or is left, and as long
+    /// as it visits no more nodes.
     pub fn resume(&self) {
         self.held_back.store(0, Relaxed);
         if matches!(self.stopped(), Some(Stop::Time | Stop::Nodes)) {
@@ -305,11 +305,14 @@ impl Budget {
         }
         let held_back = Duration::from_micros(self.held_back.load(Relaxed));
         match self.deadline {
-            Some(deadline) if Instant::now() + held_back >= deadline => Err(self.stop(Stop::Time)),
+            Some(deadline) if deadline.saturating_duration_since(Instant::now()) <= held_back => {
+                Err(self.stop(Stop::Time))
+            }
             _ => Ok(()),
         }
     }
 
+    /// Why the run has to stop, if it has to.
     fn stopped(&self) -> Option<Stop> {
         let place = self.stopped.load(Relaxed).checked_sub(1)?;
         Some(Stop::ALL[place as usize])
@@ -457,7 +460,7 @@ mod tests {
     fn time_that_was_held_back_is_left_once_a_run_resumes() {
         let long = Budget::new(Limits { seconds: Some(1e4), nodes: Some(0), ..Limits::default() });
         assert_eq!(long.check(), Ok(()));
-        long.hold_back(1e4);
+        long.hold_back(f64::MAX);
         assert_eq!([long.check(), long.visit()], [Err(Stop::Time); 2]);
         long.resume();
         assert_eq!([long.check(), long.visit(), long.check()], [Ok(()), Err(Stop::Nodes), Err(Stop::Nodes)]);

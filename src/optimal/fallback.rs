@@ -41,19 +41,21 @@ impl Fallback {
     /// That part is held back.
     pub(super) fn early(run: &Run) -> Option<Self> {
         let limit = run.params.params.limits.seconds?;
-        // Deep trees, and slow machines, take more.
-        let of_all = 2.0 * seconds(run.data) * Criterion::ALL.len() as f64;
-        if seconds(run.data) <= Self::GRACE / 4.0 {
-            None
-        } else if of_all <= limit * Self::HELD_BACK {
-            run.budget.hold_back(of_all);
-            None
-        } else {
-            Self::grow(run, run.budget, Self::BEFORE)
+        let of_one = seconds(run.data);
+        if of_one <= Self::GRACE / 4.0 {
+            return None;
         }
+        // Deep trees, and slow machines, take more.
+        let of_all = 2.0 * of_one * Criterion::ALL.len() as f64;
+        if of_all <= limit * Self::HELD_BACK {
+            run.budget.hold_back(of_all);
+            return None;
+        }
+        Self::grow(run, run.budget, Self::BEFORE)
     }
 
-    /// Grows the tree after the search: in what is left of the time, or in the moment that may pass after its end.
+    /// Grows the tree after the search: in what is left of the time, or was held back, or in the moment that may pass
+    /// after its end.
     pub(super) fn late(run: &Run) -> Option<Self> {
         run.budget.resume();
         if run.budget.check().is_ok() {

@@ -164,7 +164,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     fn shallow_below(&self, at: &mut NodeBuffers<L>, ask: &BudgetQuery) -> Result<[u64; 4], Stop> {
         if at.node.is_rough && !at.node.counts.has_matrix() {
             let NodeBuffers { node, rough_stumps, roots, .. } = &mut *at;
-            let mut matrix = node.rough.counts.take_matrix().expect("counted when the node was built");
+            let mut matrix = node.rough.counts.take_matrix().expect("rough pairs are counted when a node is built");
             let pairs = matrix.for_stumps_mut(self.shape(node));
             let result = self.stumps_of_node(node, &node.rough.counts, (pairs, true), rough_stumps);
             node.rough.counts.give_matrix(Some(matrix));
@@ -361,6 +361,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
         }
         for side in [first, 1 - first] {
+            // Where rough masses came first their costs have bounded other roots: exact ones need not.
             let is_there = self.switches.subtraction && cell.exact.is_counted && !node.is_rough;
             let wanted = wanted(&read(run.state), side, is_there);
             if let Some((cutoffs, floors)) = wanted {

@@ -157,8 +157,9 @@ impl<L> ChildBuffers<L> {
 /// Counts of both branches of a root.
 #[derive(Debug, Default)]
 pub(super) struct ChildCounts<L> {
-    /// Whether those of the root with each other test are there, and those of single tests.
+    /// Whether `both` is there.
     pub(super) has_both: bool,
+    /// Whether `singles` are there.
     pub(super) has_singles: bool,
     /// Whether all pairs of the smaller branch are counted.
     pub(super) is_counted: bool,
