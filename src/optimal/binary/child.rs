@@ -9,6 +9,7 @@ use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;
+use super::candidates::Candidates;
 use super::counts::{NodeBits, NodeCounts};
 use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
@@ -17,7 +18,7 @@ use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
 use super::singles::SplitSingles;
 use super::stumps::BestStumps;
-use super::weighted_counts::Weighed;
+use super::weighted_counts::{Weighed, WeightedSums};
 use super::workspace::{
     BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Inherited, NodeBuffers, NodeState, NodeTask,
     read, write,
@@ -37,7 +38,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     ) -> Result<(), Stop> {
         match run.ask.depth {
             3 => {
-                let costs = self.solve_depth_two(run, root, side, &floors, cell)?;
+                let costs = self.solve_depth_two(run, (root, side), &cutoffs, &floors, cell)?;
                 self.raise(Reason::Solved, run, (root, side), &costs);
             }
             _ => {
@@ -185,23 +186,29 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// The costs of a branch at depth two, by level. The pairs of the smaller branch are counted; those of the larger
-    /// are what is left of the node's (section 4.3.3).
+    /// are what is left of the node's (section 4.3.3). Where rough masses leave few candidates, a cost that is not below
+    /// the cutoff is a bound.
     fn solve_depth_two(
         &self,
         run: &NodeTask<L>,
-        root: usize,
-        side: usize,
+        (root, side): (usize, usize),
+        cutoffs: &[u64],
         floors: &[u64],
         cell: &mut ChildBuffers<L>,
     ) -> Result<[u64; 4], Stop> {
         let (node, shape) = (run.node, self.shape(run.node));
-        let (branch, exact, _) = self.branch_at(node, (root, side), cell);
         let leaf = node.counts.singles.leaf(shape, side == 1, root);
-        let floor = floors[run.branch.top()];
+        let (cutoff, floor) = (cutoffs[run.branch.top()], floors[run.branch.top()]);
         if leaf <= floor {
             return Ok([leaf; 4]);
         }
         self.stats.depth_two.fetch_add(1, Relaxed);
+        if node.is_rough
+            && let Some(least) = self.candidates_of_branch(node, (root, side), floor, cutoff, cell)?
+        {
+            return Ok([least.min(leaf); 4]);
+        }
+        let (branch, BranchBuffers { exact, .. }) = self.branch_at(node, (root, side), cell);
         let two_stumps = self.asks_for_two_stumps(run.ask.levels);
         let least = self.best_stumps(&branch, &node.counts, exact, two_stumps.then_some(floor))?;
         if two_stumps {
@@ -222,7 +229,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         cell: &mut ChildBuffers<L>,
     ) -> Result<(), Stop> {
         let (node, shape) = (run.node, self.shape(run.node));
-        let (branch, _, rough) = self.branch_at(node, (root, side), cell);
+        let (branch, BranchBuffers { rough, .. }) = self.branch_at(node, (root, side), cell);
         let leaf = node.counts.singles.leaf(shape, side == 1, root);
         if leaf > floor {
             self.stats.rough.fetch_add(1, Relaxed);
@@ -239,12 +246,12 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// A branch of depth two, once the smaller branch of its root is in the buffers; and the buffers of its counts.
-    fn branch_at<'a>(
+    pub(super) fn branch_at<'a>(
         &'a self,
         node: &'a Node<L>,
         (root, side): (usize, usize),
         cell: &'a mut ChildBuffers<L>,
-    ) -> (Branch<'a>, &'a mut ChildCounts<L>, &'a mut ChildCounts<u16>) {
+    ) -> (Branch<'a>, BranchBuffers<'a, L>) {
         let small = match self.switches.subtraction {
             true => 1 - node.larger_side(root),
             false => side,
@@ -252,10 +259,13 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         if !(cell.is_open && self.switches.subtraction) {
             self.open_cell(node, root, small, cell);
         }
-        let ChildBuffers { is_compact, set, picked, starts, columns, rows, exact, rough, .. } = cell;
+        let ChildBuffers {
+            is_compact, set, picked, starts, columns, rows, exact, rough, candidates, whole_sums, ..
+        } = cell;
         let gathered = is_compact.then_some(Gathered { columns, rows, picked, starts });
         let (shape, bits) = (self.shape(node), node.bits());
-        (Branch { shape, bits, keeps: node.keeps, root, side, small, gathered, set }, exact, rough)
+        let branch = Branch { shape, bits, keeps: node.keeps, root, side, small, gathered, set };
+        (branch, BranchBuffers { exact, rough, candidates, whole_sums })
     }
 
     /// Whether a branch of depth two is its best two stumps: nodes cost nothing, nor does their number matter, and
@@ -278,20 +288,16 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         }
     }
 
-    /// The least errors of two stumps in a branch, by some counts of the node. Once no more than `enough` is found, the
-    /// rest is not looked at.
-    fn best_stumps<K: Accumulator>(
+    /// Counts single tests in both branches of a root, by some counts of the node.
+    pub(super) fn split_singles<K: Accumulator>(
         &self,
-        branch: &Branch,
+        &Branch { shape, bits, root, .. }: &Branch,
         counts: &NodeCounts<K>,
         child: &mut ChildCounts<K>,
-        enough: Option<u64>,
-    ) -> Result<u64, Stop> {
-        let &Branch { shape, bits, keeps, root, side, small, gathered, set } = branch;
+    ) {
         self.count_root((shape, bits), root, counts, child);
         if !child.has_singles {
             child.has_singles = true;
-            child.pairs.grow(shape.room(keeps));
             self.isa.run(SplitSingles {
                 shape,
                 root,
@@ -301,21 +307,24 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
                 sides: &mut child.singles,
             });
         }
+    }
+
+    /// The least errors of two stumps in a branch, by some counts of the node. Once no more than `enough` is found, the
+    /// rest is not looked at.
+    pub(super) fn best_stumps<K: Accumulator>(
+        &self,
+        branch: &Branch,
+        counts: &NodeCounts<K>,
+        child: &mut ChildCounts<K>,
+        enough: Option<u64>,
+    ) -> Result<u64, Stop> {
+        let &Branch { shape, bits, keeps, side, small, .. } = branch;
+        self.split_singles(branch, counts, child);
         let ticker = &mut Ticker::new(self.budget);
         let whole = (side != small).then(|| counts.matrix(self.isa, (shape, bits), ticker)).transpose()?;
         let ChildCounts { is_counted, pairs, singles, stumps, masses, .. } = child;
-        let count = (!*is_counted).then(|| match gathered {
-            Some(Gathered { columns, rows, picked, starts }) => {
-                let weighed = counts.is_weighed().then(|| {
-                    let of_node = counts.masses_for_stumps(shape);
-                    masses.clear();
-                    masses.extend(picked.iter().map(|&instance| of_node[instance as usize]));
-                    Weighed { rows, set: None, starts, masses }
-                });
-                Counted { columns, weighed, set: None }
-            }
-            None => counts.counted_for_stumps((shape, bits), Some(set)),
-        });
+        pairs.grow(shape.room(keeps));
+        let count = (!*is_counted).then(|| branch.counted(counts, masses));
         let least = self.isa.run(BestStumps {
             shape,
             count,
@@ -335,18 +344,50 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 }
 
 /// A branch of a root, as the instances of a node.
-struct Branch<'a> {
-    shape: PairShape<'a>,
-    bits: NodeBits<'a>,
+pub(super) struct Branch<'a> {
+    pub(super) shape: PairShape<'a>,
+    pub(super) bits: NodeBits<'a>,
     /// Whether there is room for all pairs.
     keeps: bool,
     root: usize,
     /// Which branch it is, and which one the buffers hold.
     side: usize,
-    small: usize,
+    pub(super) small: usize,
     /// The latter, if it was gathered; else a bit for each of its instances.
     gathered: Option<Gathered<'a>>,
     set: &'a [u32],
+}
+
+impl<'a> Branch<'a> {
+    /// What to count of the branch that the buffers hold, for trees of depth two. Its masses, if instances are weighed,
+    /// are written to `masses`.
+    pub(super) fn counted<'c, L: Accumulator>(
+        &self,
+        counts: &'c NodeCounts<L>,
+        masses: &'c mut Vec<L>,
+    ) -> Counted<'c, L>
+    where
+        'a: 'c,
+    {
+        let Some(Gathered { columns, rows, picked, starts }) = self.gathered else {
+            return counts.counted_for_stumps((self.shape, self.bits), Some(self.set));
+        };
+        let weighed = counts.is_weighed().then(|| {
+            let of_node = counts.masses_for_stumps(self.shape);
+            masses.clear();
+            masses.extend(picked.iter().map(|&instance| of_node[instance as usize]));
+            Weighed { rows, set: None, starts, masses: &*masses }
+        });
+        Counted { columns, weighed, set: None }
+    }
+}
+
+/// Buffers to solve a branch of depth two.
+pub(super) struct BranchBuffers<'a, L> {
+    pub(super) exact: &'a mut ChildCounts<L>,
+    pub(super) rough: &'a mut ChildCounts<u16>,
+    pub(super) candidates: &'a mut Candidates,
+    pub(super) whole_sums: &'a mut WeightedSums<L>,
 }
 
 /// Instances of a node with columns of their own.

@@ -3,7 +3,8 @@
 //! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
 //! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of
 //! an `accumulator` and the sizes of a `pair_shape`; `counts` keeps what is counted at a node, and `rough` the same of
-//! rounded masses. `two_class` and `multi_class` find trees of depth two from that. `root_bounds` learns from solved
+//! rounded masses. `two_class` and `multi_class` find trees of depth two from that, `candidates` the exact cost of the few
+//! that rounded masses leave. `root_bounds` learns from solved
 //! roots what others cannot undercut. `search` tries the roots of a node, and `child` solves their branches under all
 //! `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as the driver sees it, which asks
 //! about a `subproblem`; `canonical` finds the roots of the tree that users get, and `check` compares bounds with the
@@ -16,6 +17,7 @@ mod accumulator;
 mod aligned;
 pub(super) mod bench_hooks;
 mod bit_table;
+mod candidates;
 mod canonical;
 mod check;
 mod child;

@@ -130,7 +130,10 @@ impl<'a, L> Counted<'a, L> {
 
     /// The instances that pass g. `buffer` is as long as there are words.
     #[inline(always)]
-    pub(super) fn passing(self, g: usize, buffer: &'a mut [u32]) -> Masks<'a> {
+    pub(super) fn passing<'b>(self, g: usize, buffer: &'b mut [u32]) -> Masks<'b>
+    where
+        'a: 'b,
+    {
         let BitColumns { stride, words, .. } = self.columns;
         let Some(set) = self.set else {
             return Masks { words: words.get(g..).unwrap_or_default(), step: *stride };
@@ -146,10 +149,25 @@ impl<'a, L> Counted<'a, L> {
 impl<L: Accumulator> Counted<'_, L> {
     /// Readies the buffers where instances have a mass each.
     #[inline(always)]
-    fn begin(self, sums: &mut WeightedSums<L>) {
+    pub(super) fn begin(self, sums: &mut WeightedSums<L>) {
         if let Some(weighed) = self.weighed {
             weighed.begin(self.columns, sums);
         }
+    }
+
+    /// Adds up, over all groups, the masses of what passes both g and each other test, where instances have a mass each.
+    /// [`begin`](Self::begin) was called before.
+    #[inline(always)]
+    pub(super) fn weigh_row<P: Instructions>(
+        self,
+        shape: PairShape,
+        g: usize,
+        buffer: &mut [u32],
+        sums: &mut WeightedSums<L>,
+    ) {
+        let weighed = self.weighed.expect("the caller's instances have a mass each");
+        let masks = self.passing(g, buffer);
+        weighed.sum::<P>(self.columns, 0..shape.groups.len(), |word| masks.at(word), (0, None), sums);
     }
 
     /// Adds up all that is counted of each channel where instances have a mass each, from which what does not pass a

@@ -170,9 +170,12 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             node.rough.counts.give_matrix(Some(matrix));
             result?;
             let costs = self.depth_two_costs(node, &node.rough.counts, rough_stumps, roots);
-            let bound = node.rough.bound(costs[3]);
-            if bound >= ask.cutoffs[ask.levels.top()] {
+            let (bound, top) = (node.rough.bound(costs[3]), ask.levels.top());
+            if bound >= ask.cutoffs[top] {
                 return Ok([bound; 4]);
+            }
+            if let Some(least) = self.candidates_of_node(at, ask.floors[top], ask.cutoffs[top])? {
+                return Ok([least; 4]);
             }
         }
         self.shallow(at)

@@ -336,7 +336,7 @@ impl<L: Accumulator> Kernel for Differences<'_, L> {
 
 /// By how much the classes differ in a block of a row of counts.
 #[inline(always)]
-fn difference_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
+pub(super) fn difference_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
     let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
     let mut difference = [L::default(); BLOCK];
     for lane in 0..BLOCK {
@@ -347,7 +347,7 @@ fn difference_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
 
 /// The mass of both classes in a block of a row of counts.
 #[inline(always)]
-fn mass_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
+pub(super) fn mass_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
     let row = &row[block * 2 * BLOCK..(block + 1) * 2 * BLOCK];
     let mut mass = [L::default(); BLOCK];
     for lane in 0..BLOCK {
@@ -358,7 +358,7 @@ fn mass_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
 
 /// The greatest |both| + |d - both|, given the extremes of both.
 #[inline(always)]
-fn spread<L: Accumulator>(d: L, most: L, least: L) -> L {
+pub(super) fn spread<L: Accumulator>(d: L, most: L, least: L) -> L {
     let zero = L::default();
     let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
     d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))

@@ -11,12 +11,14 @@ use super::super::problem::Problem;
 use super::BinarySwitches;
 use super::aligned::Aligned;
 use super::bit_table::{BitColumns, Layout};
+use super::candidates::Candidates;
 use super::instances::Instances;
 use super::node::Node;
 use super::node_budgets::NodeBudgets;
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Overlaps, RootBounds};
 use super::singles::Singles;
 use super::stumps::Stumps;
+use super::weighted_counts::WeightedSums;
 use crate::budget::Budget;
 use crate::simd::Isa;
 use crate::threads::{held, lock};
@@ -91,6 +93,7 @@ pub(super) struct NodeBuffers<L> {
     pub(super) picked: Vec<u32>,
     pub(super) stumps: Stumps<L>,
     pub(super) rough_stumps: Stumps<u16>,
+    pub(super) candidates: Candidates,
     /// Pairs of a few tests, where nodes do not keep them.
     pub(super) line: Aligned<L>,
     pub(super) roots: Vec<RootCandidate>,
@@ -142,6 +145,9 @@ pub(super) struct ChildBuffers<L> {
     pub(super) rows: Vec<u32>,
     pub(super) exact: ChildCounts<L>,
     pub(super) rough: ChildCounts<u16>,
+    pub(super) candidates: Candidates,
+    /// Sums of the whole node, where those of its larger branch are what is left.
+    pub(super) whole_sums: WeightedSums<L>,
     pub(super) overlaps: Overlaps<L>,
     pub(super) inherited: Inherited<L>,
 }
