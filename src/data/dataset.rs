@@ -447,7 +447,8 @@ fn check_target(schema: &Schema, target: &Target) -> Result<()> {
     match (task, target) {
         (_, Target::None) => Ok(()),
         (Some(Task::Classes(labels)), Target::Classes(codes)) => {
-            match codes.iter().all(|&c| (c as usize) < labels.len()) {
+            let end = labels.len();
+            match codes.iter().max().is_none_or(|&greatest| (greatest as usize) < end) {
                 true => Ok(()),
                 false => wrong("a column with a code that is no class"),
             }

@@ -148,9 +148,10 @@ impl Histogram {
     fn count(&mut self, k: usize, coded: &TrainingColumn, node: &CaseSet) {
         let codes = coded.codes();
         let has_counts = !self.counts.is_empty();
-        for sums in [&mut self.sums, &mut self.count_sums] {
+        let n_sums = coded.n_codes as usize * k;
+        for (sums, len) in [(&mut self.sums, n_sums), (&mut self.count_sums, if has_counts { n_sums } else { 0 })] {
             sums.clear();
-            sums.resize(coded.n_codes as usize * k, 0);
+            sums.resize(len, 0);
         }
         for (position, &case) in node.cases().iter().enumerate() {
             let code = codes[case as usize];

@@ -360,6 +360,15 @@ impl Objective for LabelCosts<'_> {
         }
     }
 
+    fn class_rewards(&self) -> Option<(&[u32], u64)> {
+        match (&self.table, self.data.target()) {
+            (Table::Errors, Target::Classes(classes)) => {
+                Some((classes, self.units.of_every_row(&self.data)? * self.times))
+            }
+            _ => None,
+        }
+    }
+
     fn total(&self) -> u64 {
         self.total
     }

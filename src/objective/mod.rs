@@ -47,11 +47,48 @@ pub trait Objective: Sync {
     /// total over all rows and labels is below 2^62. Nothing is asked of rows that are absent.
     fn rewards(&self, row: usize, rewards: &mut Rewards);
 
+    /// The class of each row and a mass, where every row has one reward, which is this mass, under the label of its
+    /// class. Then the rewards are not asked for row by row.
+    fn class_rewards(&self) -> Option<(&[u32], u64)> {
+        None
+    }
+
     /// The rewards of all rows and labels.
     fn total(&self) -> u64;
 
     /// How costs in units become the costs that users see.
     fn scale(&self) -> &CostScale;
+}
+
+/// Reads the rewards of one row after the other.
+pub(crate) struct RewardReader<'a> {
+    objective: &'a dyn Objective,
+    of_classes: Option<(&'a [u32], u64)>,
+    rewards: Rewards,
+}
+
+impl<'a> RewardReader<'a> {
+    pub(crate) fn new(objective: &'a dyn Objective) -> Self {
+        RewardReader { objective, of_classes: objective.class_rewards(), rewards: Rewards::new() }
+    }
+
+    /// Those of a row that is present.
+    #[inline]
+    pub(crate) fn of(&mut self, row: usize) -> &[(u32, u64)] {
+        match self.of_classes {
+            Some((classes, mass)) => {
+                self.rewards.clear();
+                self.rewards.push((classes[row], mass));
+                debug_assert!({
+                    let mut rewards = Rewards::new();
+                    self.objective.rewards(row, &mut rewards);
+                    rewards == self.rewards
+                });
+            }
+            None => self.objective.rewards(row, &mut self.rewards),
+        }
+        &self.rewards
+    }
 }
 
 /// What the integers of a search are worth.

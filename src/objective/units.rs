@@ -148,6 +148,12 @@ impl Units {
         data.count(row) * of_case
     }
 
+    /// The mass of each row, where all are alike.
+    pub(crate) fn of_every_row(&self, data: &Dataset) -> Option<u64> {
+        let is_uniform = self.scales.len() == 1 && data.counts().is_none() && data.weights().is_none();
+        is_uniform.then(|| self.of_one[0])
+    }
+
     /// The fewest units that are worth so much, and one at least. A part of 10^-12 may be missing: three times a weight
     /// of 0.1 is 0.3 to who asks for it, whatever floats make of the product.
     pub fn at_least(&self, value: f64) -> u64 {

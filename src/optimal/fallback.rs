@@ -13,7 +13,7 @@ use crate::constraint::full;
 use crate::criterion::Criterion;
 use crate::data::{Dataset, Feature, Kind, MissingTests, Thresholds};
 use crate::greedy::{self, Missing, NominalSplits};
-use crate::objective::{self, ClassWeight, Loss, Rewards};
+use crate::objective::{self, ClassWeight, Loss, RewardReader};
 use crate::tree::{Node, Test, Tree};
 
 /// A tree by its tests.
@@ -127,11 +127,10 @@ impl Fallback {
         let _held = budget.reserve((8 * nodes.len() * n_classes + 4 * run.data.n_rows()) as u64)?;
         let Ok(leaf_of) = tree.apply(run.data, 0..run.data.n_rows()) else { return Ok(None) };
         let mut masses = vec![0u64; nodes.len() * n_classes];
-        let mut rewards = Rewards::new();
+        let mut rewards = RewardReader::new(run.objective);
         for (row, &leaf) in leaf_of.iter().enumerate().filter(|&(row, _)| run.data.count(row) > 0) {
-            run.objective.rewards(row, &mut rewards);
             let of_leaf = &mut masses[leaf as usize * n_classes..][..n_classes];
-            rewards.iter().for_each(|&(label, reward)| of_leaf[label as usize] += reward);
+            rewards.of(row).iter().for_each(|&(label, reward)| of_leaf[label as usize] += reward);
         }
         let mut tests = Vec::new();
         let mut found: Vec<Option<(Shape, u64)>> = vec![None; nodes.len()];
@@ -188,14 +187,13 @@ fn relabelled(run: &Run) -> Option<Dataset> {
         return None;
     }
     let target = run.schema.target.clone()?;
-    let mut rewards = Rewards::new();
+    let mut rewards = RewardReader::new(run.objective);
     let best = |row: usize| {
         if data.count(row) == 0 {
             return (0, 0.0);
         }
-        run.objective.rewards(row, &mut rewards);
         let (mut label, mut most, mut second) = (0, 0, 0);
-        for &(of, reward) in &rewards {
+        for &(of, reward) in rewards.of(row) {
             second = second.max(reward.min(most));
             if reward > most {
                 (label, most) = (of, reward);

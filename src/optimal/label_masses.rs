@@ -2,7 +2,7 @@
 
 use crate::budget::{Reserved, Stop, Ticker};
 use crate::data::binary::ABSENT;
-use crate::objective::{Objective, Rewards};
+use crate::objective::{Objective, RewardReader};
 
 /// The rewards of each pattern: (class, mass), as the searches see them.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ pub(super) fn class_masses<'b>(
     ticker.tick(2 * pattern_of.len())?;
     let (mut starts, mut entries) = (Vec::with_capacity(n_patterns + 1), Vec::with_capacity(by_pattern.len()));
     let mut supports = Vec::new();
-    let mut rewards = Rewards::new();
+    let mut rewards = RewardReader::new(objective);
     // One more than the entry of each class, if that is one of the pattern at hand.
     let mut entry_of = vec![0usize; n_classes];
     let (mut first, mut room) = (0, entries.capacity());
@@ -85,12 +85,11 @@ pub(super) fn class_masses<'b>(
         for rows in by_pattern[first..end].chunks(1 << 12) {
             let before = entries.len();
             for &row in rows {
-                objective.rewards(row as usize, &mut rewards);
-                let counts_as = rewards.first().map_or(0, |&(label, _)| label);
+                let mut rewards = rewards.of(row as usize);
                 if rewards.is_empty() && support.is_some() {
-                    rewards.push((counts_as, 0));
+                    rewards = &[(0, 0)];
                 }
-                for &(class, mass) in &rewards {
+                for &(class, mass) in rewards {
                     let entry = &mut entry_of[class as usize];
                     if *entry <= start {
                         entries.push((class, 0));
@@ -99,6 +98,7 @@ pub(super) fn class_masses<'b>(
                     entries[*entry - 1].1 += mass;
                 }
                 if let Some(support) = support {
+                    let counts_as = rewards[0].0;
                     supports.resize(entries.len(), 0);
                     supports[entry_of[counts_as as usize] - 1] += support(row as usize);
                 }

@@ -4,7 +4,7 @@ use super::run::Run;
 use super::shape::Shape;
 use crate::data::{Labels, MissingTests, Target, Value};
 use crate::error::Result;
-use crate::objective::{self, Rewards};
+use crate::objective::{self, RewardReader};
 use crate::tree::{Leaf, MissingPolicy, Node, Policies, Split, Test, Tree};
 
 /// Sends all cases down the shape, which is a leaf where patterns are not known: the tree, and what its leaves cost.
@@ -123,11 +123,15 @@ impl LeafSums {
             masses: classes.map(|_| vec![0; n_groups * n_classes]),
             totals: vec![0; n_groups],
         };
-        let mut rewards = Rewards::new();
+        let mut rewards = RewardReader::new(run.objective);
+        let of_every_row = run.units.of_every_row(data);
         for row in (0..data.n_rows()).filter(|&row| data.count(row) > 0) {
-            let (group, mass) = (group_of(row), run.units.mass(data, row));
-            run.objective.rewards(row, &mut rewards);
-            rewards.iter().for_each(|&(label, reward)| sums.rewards[group * n_labels + label as usize] += reward);
+            let mass = of_every_row.unwrap_or_else(|| run.units.mass(data, row));
+            let group = group_of(row);
+            rewards
+                .of(row)
+                .iter()
+                .for_each(|&(label, reward)| sums.rewards[group * n_labels + label as usize] += reward);
             if let (Some(masses), Some(classes)) = (&mut sums.masses, classes) {
                 masses[group * n_classes + classes[row] as usize] += mass;
             }

@@ -177,7 +177,7 @@ impl PyGreedyTreeSearch {
     ///     As in :meth:`OptimalTreeSearch.run`; reports have `seconds` and `nodes`, those of the tree so far.
     /// on_interrupt : {"raise", "return"}, default="raise"
     ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the tree so far as its `result`, or
-    ///     return that, with ``status == "interrupted"``.
+    ///     return that, with ``status == "interrupted"``. Where growth had ended by then it is raised all the same.
     ///
     /// Returns
     /// -------

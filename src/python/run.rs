@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 
 use super::argument::choice;
 use super::error::interrupted;
-use crate::budget::Budget;
+use crate::budget::{Budget, Status};
 use crate::data::Dataset;
 use crate::threads::{self, lock};
 
@@ -27,7 +27,8 @@ pub(super) const REPORT: Duration = Duration::from_millis(100);
 pub(super) enum OnInterrupt {
     /// `KeyboardInterrupt` is raised once the workers have stopped.
     Raise,
-    /// The best result so far comes back.
+    /// The best result so far comes back. Where the work was done before it heard of it, `KeyboardInterrupt` is raised
+    /// with the result all the same: who returns it could not tell that there was one.
     Return,
 }
 
@@ -42,21 +43,23 @@ impl OnInterrupt {
         let is_interrupt = |error: &PyErr| error.is_instance_of::<PyKeyboardInterrupt>(py);
         match (raised, outcome) {
             (Some(error), _) if !is_interrupt(&error) => Err(error),
-            (raised, Some(value)) => Ok(Done { value, interrupt: raised.filter(|_| self == OnInterrupt::Raise) }),
+            (interrupt, Some(value)) => Ok(Done { value, interrupt, on_interrupt: self }),
             (Some(error), None) if self == OnInterrupt::Raise => Err(error),
             _ => Err(panicked()),
         }
     }
 }
 
-/// The outcome of work, and the Ctrl-C that is to be raised with it.
+/// The outcome of work, and the Ctrl-C that was heard meanwhile.
 pub(super) struct Done<T> {
     value: T,
     interrupt: Option<PyErr>,
+    on_interrupt: OnInterrupt,
 }
 
 impl<T> Done<T> {
-    /// The result that `make` makes of the outcome; raised with the Ctrl-C, if there was one.
+    /// The result that `make` makes of the outcome; raised with the Ctrl-C, if there was one and the result does not say
+    /// so.
     pub(super) fn deliver<'py, R>(self, py: Python<'py>, make: impl FnOnce(T) -> PyResult<R>) -> PyResult<Bound<'py, R>>
     where
         R: PyClass + Into<PyClassInitializer<R>>,
@@ -64,7 +67,11 @@ impl<T> Done<T> {
         let made = make(self.value).and_then(|result| Bound::new(py, result));
         match (self.interrupt, made) {
             (None, made) => made,
-            (Some(error), Ok(result)) => Err(interrupted(py, error, result.into_any())),
+            (Some(error), Ok(result)) => {
+                let says_so = self.on_interrupt == OnInterrupt::Return
+                    && result.as_any().getattr("status")?.eq(Status::Interrupted.name())?;
+                if says_so { Ok(result) } else { Err(interrupted(py, error, result.into_any())) }
+            }
             (Some(error), Err(_)) => Err(error),
         }
     }

@@ -304,7 +304,8 @@ impl PyOptimalTreeSearch {
     ///     search and is raised here.
     /// on_interrupt : {"raise", "return"}, default="raise"
     ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best tree so far as its
-    ///     `result`, or return that, with ``status == "interrupted"``.
+    ///     `result`, or return that, with ``status == "interrupted"``. Where the search had ended by then it is raised all the
+    ///     same, with what was found.
     ///
     /// Returns
     /// -------

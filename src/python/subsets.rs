@@ -124,7 +124,8 @@ impl PyDistinctTreeSearch {
     ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
     ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the counts so far as its
-    ///     `result`, or return them, with ``status == "interrupted"``.
+    ///     `result`, or return them, with ``status == "interrupted"``. Where the search had ended by then it is
+    ///     raised all the same.
     ///
     /// Returns
     /// -------
@@ -227,7 +228,8 @@ impl PyAcceptableSubsetSearch {
     ///     As in :meth:`OptimalTreeSearch.run`, with a :class:`SubsetProgress`.
     /// on_interrupt : {"raise", "return"}, default="raise"
     ///     What Ctrl-C does, within half a second: raise :class:`Interrupted` with the best subset so far as
-    ///     its `result`, or return that, with ``status == "interrupted"``.
+    ///     its `result`, or return that, with ``status == "interrupted"``. Where the search had ended by then it is raised
+    ///     all the same.
     ///
     /// Returns
     /// -------

@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import time
 import warnings
 
 import numpy as np
@@ -146,6 +147,16 @@ class TestFaultP:
 
     def test_returned_if_that_is_wanted(self, noise, long):
         assert optimal(noise, long, progress=stop, on_interrupt="return").status == "interrupted"
+
+    def test_heard_after_the_end(self, noise):
+        def wait_and_stop(report):
+            time.sleep(1.5)
+            raise KeyboardInterrupt
+
+        search = OptimalTreeSearch(max_depth=5, time_limit=0.4)
+        with pytest.raises(Interrupted) as caught:
+            search.run(noise, progress=wait_and_stop, on_interrupt="return")
+        assert caught.value.result.status == "time_limit"
 
     def test_without_a_result(self):
         assert Interrupted().result is None

@@ -29,6 +29,13 @@ pub(super) struct Wanted {
     pub(super) only_telling: bool,
 }
 
+/// A test that is tried as the root of a node: its position there, and which side of that passes the test.
+struct Tried {
+    test: usize,
+    root: usize,
+    passing: usize,
+}
+
 impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// The first test wanted that reaches the cost.
     pub(super) fn next_reaching(&self, node: &mut BinaryNode<L>, wanted: Wanted) -> Result<Option<Root>, Stop> {
@@ -73,7 +80,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
             let passing = self.problem.passing_side(test) ^ swapped;
             let found = match depth > 2 {
-                true => self.reaches(node, &ask, (test, root, passing), nodes, cost)?,
+                true => self.reaches(node, &ask, Tried { test, root, passing }, nodes, cost)?,
                 false => {
                     let (of, penalty) = (&node.buffers, self.problem.node_penalty);
                     let branches = branch_costs(shape, &of.node.counts.singles, &of.stumps, penalty, root);
@@ -101,7 +108,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         &self,
         node: &mut BinaryNode<L>,
         ask: &BudgetQuery,
-        (test, root, passing): (usize, usize, usize),
+        Tried { test, root, passing }: Tried,
         nodes: u64,
         cost: u64,
     ) -> Result<Option<Root>, Stop> {

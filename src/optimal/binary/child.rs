@@ -16,6 +16,7 @@ use super::node::{Node, Parent};
 use super::node_budgets::NodeBudgets;
 use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
+use super::root_bounds::ShapedNode;
 use super::singles::SplitSingles;
 use super::stumps::BestStumps;
 use super::weighted_counts::{Weighed, WeightedSums};
@@ -148,7 +149,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let NodeState { grand, bounds, great, .. } = state;
         if state.keeps_grand {
             let ChildBuffers { exact, overlaps, inherited: Inherited { bounds: inherited, before }, .. } = cell;
-            let at = (self.isa, shape, node);
+            let at = ShapedNode { isa: self.isa, shape, node };
             let neighbours = grand.bounds_of(child, at, ask, bounds, &exact.both, overlaps, inherited);
             before.clear();
             if state.keeps_great {

@@ -103,11 +103,7 @@ impl<L: Accumulator> RootBounds<L> {
 pub(super) struct Spread<'a, L> {
     pub(super) shape: PairShape<'a>,
     pub(super) bounds: &'a mut RootBounds<L>,
-    pub(super) totals: &'a [L],
-    /// How much passes the solved root and each other test, per channel.
-    pub(super) both: &'a [L],
-    /// How much passes each test, per channel.
-    pub(super) passing: &'a [L],
+    pub(super) counts: RootCounts<'a, L>,
     pub(super) root: usize,
     /// Levels below this are known exactly.
     pub(super) n_known: usize,
@@ -128,7 +124,7 @@ impl<L: Accumulator> Kernel for Spread<'_, L> {
 impl<L: Accumulator> Spread<'_, L> {
     #[inline(always)]
     fn spread<const SUBSETS: bool>(self) {
-        let Spread { shape, bounds, totals, both, passing, root, n_known } = self;
+        let Spread { shape, bounds, counts, root, n_known } = self;
         let stride = shape.stride;
         let classes = 0..shape.n_classes;
         let cases = if shape.channels > shape.n_classes { shape.n_classes..shape.channels } else { classes.clone() };
@@ -139,11 +135,11 @@ impl<L: Accumulator> Spread<'_, L> {
         let levels: SmallVec<[(usize, L, L); 4]> = levels.collect();
         for start in (0..stride).step_by(BLOCK) {
             // What is on one side of the root but not on one side of another test, by side of the root and of the test.
-            let mass = Overlap::of(shape, classes.clone(), (totals, passing, both), root, start).differences();
+            let mass = Overlap::of(shape, classes.clone(), counts, root, start).differences();
             let [[f_f, f_t], [t_f, t_t]] = mass;
             let mut allowed = [[[true; BLOCK]; 2]; 2];
             if SUBSETS {
-                let count = Overlap::of(shape, cases.clone(), (totals, passing, both), root, start);
+                let count = Overlap::of(shape, cases.clone(), counts, root, start);
                 allowed = count.is_subset();
             }
             for &(level, v1, v0) in &levels {
@@ -179,6 +175,14 @@ fn blocks<L>(from: &[L]) -> &[L; BLOCK] {
     from.first_chunk().expect("rows are whole blocks")
 }
 
+/// How much there is, per channel: in all, passing each test, and passing both a root and each test.
+#[derive(Clone, Copy)]
+pub(super) struct RootCounts<'a, L> {
+    pub(super) totals: &'a [L],
+    pub(super) passing: &'a [L],
+    pub(super) both: &'a [L],
+}
+
 /// Masses or numbers of cases: of all, on the true side of a root, of a block of other tests, of both.
 #[derive(Clone, Copy)]
 struct Overlap<L> {
@@ -193,7 +197,7 @@ impl<L: Accumulator> Overlap<L> {
     fn of(
         shape: PairShape,
         channels: Range<usize>,
-        (totals, passing, both): (&[L], &[L], &[L]),
+        RootCounts { totals, passing, both }: RootCounts<L>,
         root: usize,
         start: usize,
     ) -> Self {
@@ -240,6 +244,14 @@ impl<L: Accumulator> Overlap<L> {
         }
         subset
     }
+}
+
+/// A node, the sizes of its counts, and the instructions to work on it with.
+#[derive(Clone, Copy)]
+pub(super) struct ShapedNode<'n, L> {
+    pub(super) isa: Isa,
+    pub(super) shape: PairShape<'n>,
+    pub(super) node: &'n Node<L>,
 }
 
 /// What the children of a node, once solved, know of their own roots.
@@ -410,13 +422,14 @@ impl<L: Accumulator> GrandchildBounds<L> {
     pub(super) fn bounds_of(
         &self,
         (root, side): (usize, usize),
-        (isa, shape, node): (Isa, PairShape, &Node<L>),
+        at: ShapedNode<L>,
         ask: &BudgetQuery,
         known: &RootBounds<L>,
         both: &[L],
         overlaps: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) -> Vec<(usize, u64)> {
+        let ShapedNode { shape, node, .. } = at;
         let (stride, branch) = (self.stride, ask.levels.branch(ask.depth));
         bounds.reset(stride, ask.levels.len(), branch.len());
         for &g in &node.live {
@@ -442,7 +455,7 @@ impl<L: Accumulator> GrandchildBounds<L> {
         }
         let neighbours = self.neighbours((root, side), (shape, node), known, both);
         for &(child, only_there) in &neighbours {
-            self.inherit_from((child, only_there), (root, side), (isa, shape, node), ask, overlaps, bounds);
+            self.inherit_from((child, only_there), (root, side), at, ask, overlaps, bounds);
         }
         neighbours
     }
@@ -487,11 +500,12 @@ impl<L: Accumulator> GrandchildBounds<L> {
         &self,
         (child, only_there): (usize, u64),
         (root, side): (usize, usize),
-        (isa, shape, node): (Isa, PairShape, &Node<L>),
+        at: ShapedNode<L>,
         ask: &BudgetQuery,
         Overlaps { set, shared, sums, least }: &mut Overlaps<L>,
         bounds: &mut RootBounds<L>,
     ) {
+        let ShapedNode { isa, shape, node } = at;
         let (stride, branch) = (self.stride, ask.levels.branch(ask.depth));
         set.clear();
         let flip = |side: usize| if side == 1 { 0 } else { u32::MAX };

@@ -35,7 +35,9 @@ impl RoughCounts {
     pub(super) fn count(
         &mut self,
         isa: Isa,
-        (instances, ids, mass): (&Instances, &[u32], u64),
+        instances: &Instances,
+        ids: &[u32],
+        mass: u64,
         (shape, bits): (PairShape, NodeBits),
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {

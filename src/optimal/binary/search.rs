@@ -17,7 +17,7 @@ use super::multi_class::branch_costs;
 use super::node::{Node, Parent, leaf};
 use super::node_budgets::NodeBudgets;
 use super::pair_shape::PairShape;
-use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, RootBounds, Spread};
+use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, RootBounds, RootCounts, Spread};
 use super::rough::RoughCounts;
 use super::stumps::{BestStumps, Stumps};
 use super::workspace::{
@@ -401,9 +401,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         self.isa.run(Spread {
             shape: self.shape(node),
             bounds,
-            totals: &counts.totals,
-            both: &child.both,
-            passing: &counts.singles.true_side,
+            counts: RootCounts { totals: &counts.totals, passing: &counts.singles.true_side, both: &child.both },
             root,
             n_known,
         });

@@ -65,7 +65,10 @@ impl<I: Index> IntervalSearch<'_, I> {
         let passes_left = self.nodes.ground.columns[column].passes_left(rank);
         let ((left, right), (on_left, on_right)) = match shares(depth, nodes, true).nth(1) {
             None => branches,
-            Some(_) => self.smallest_share(level, (column, cut, passes_left), (depth, nodes), cost)?,
+            Some(_) => {
+                let passing = CutSide { column, cut, right: !passes_left };
+                self.smallest_share(level, passing, (depth, nodes), cost)?
+            }
         };
         let (mut nodes, mut costs) = ([left, right], [on_left as u64, on_right as u64]);
         if !passes_left {
@@ -95,18 +98,18 @@ impl<I: Index> IntervalSearch<'_, I> {
         Root { test: self.nodes.ground.test(column, rank), nodes: [0, 0], costs: [0, 0] }
     }
 
-    /// The smallest share of nodes for the passing branch of a root that reaches the cost, and the costs of its
-    /// branches: of the left branch first.
+    /// The smallest share of nodes for the passing side of a root that reaches the cost, and the costs of its branches: of
+    /// the left branch first.
     fn smallest_share(
         &mut self,
         level: usize,
-        (column, cut, passes_left): (usize, usize, bool),
+        CutSide { column, cut, right: passes_right }: CutSide,
         (depth, nodes): (u32, u64),
         cost: i64,
     ) -> Result<Branches, Stop> {
         let target = cost + 1 - self.nodes.ground.penalty;
         for (pass, fail) in shares(depth, nodes, true) {
-            let share = if passes_left { (pass, fail) } else { (fail, pass) };
+            let share = if passes_right { (fail, pass) } else { (pass, fail) };
             let ask = |nodes, target| Query { depth: depth - 1, nodes, target, ties: false, relaxed: false };
             // The branch with fewer nodes first: it takes less time, and leaves less to ask of the other.
             let first = share.0 > share.1;
