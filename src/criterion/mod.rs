@@ -129,9 +129,7 @@ pub(crate) trait ClassImpurity: Impurity<Response = usize, Stats = ClassStats> {
         stats.clear_sums();
         for class in 0..stats.masses.len() {
             let mass = std::mem::take(&mut stats.masses[class]);
-            if mass > 0 {
-                self.add(stats, class, mass);
-            }
+            self.add(stats, class, mass);
         }
     }
     /// The total split information of branches of these masses. Used only by [`Criterion::GainRatio`].
