@@ -163,9 +163,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         }
         let (branch, buffers) = self.branch_at(node, (root, side), cell);
         let BranchBuffers { exact, rough, candidates, whole_sums } = buffers;
-        if rough.stumps_of != Some(side) {
-            self.best_stumps(&branch, &node.rough.counts, rough, None)?;
-        }
+        // Its stumps may be those of the other branch, or those of a few tests.
+        self.best_stumps(&branch, &node.rough.counts, rough, None)?;
         candidates.list(node, &rough.stumps, cutoff);
         self.split_singles(&branch, &node.counts, exact);
         let Branch { shape, bits, small, .. } = branch;

@@ -323,7 +323,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         self.split_singles(branch, counts, child);
         let ticker = &mut Ticker::new(self.budget);
         let whole = (side != small).then(|| counts.matrix(self.isa, (shape, bits), ticker)).transpose()?;
-        let ChildCounts { is_counted, stumps_of, pairs, singles, stumps, masses, .. } = child;
+        let ChildCounts { is_counted, pairs, singles, stumps, masses, .. } = child;
         pairs.grow(shape.room(keeps));
         let count = (!*is_counted).then(|| branch.counted(counts, masses));
         let least = self.isa.run(BestStumps {
@@ -338,10 +338,8 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             stumps,
             ticker,
         })?;
-        // Stopped early, the pairs are not all counted, nor are all stumps found.
-        let is_complete = enough.is_none_or(|enough| least > enough);
-        *is_counted |= is_complete;
-        *stumps_of = is_complete.then_some(side);
+        // Stopped early, the pairs are not all counted.
+        *is_counted |= enough.is_none_or(|enough| least > enough);
         Ok(least)
     }
 }

@@ -195,9 +195,7 @@ fn add_groups<P: Instructions, L: Accumulator>(
     let Some(weighed) = counted.weighed else {
         return count_groups::<P, L>(shape, counted.columns, groups, masks, first, row);
     };
-    let mask = |word| masks.at(word);
-    let channel = channel.filter(|_| Weighed::sets_most(counted.columns, groups.clone(), mask, sums));
-    weighed.sum::<P>(counted.columns, groups, mask, (first * BLOCK, channel), sums);
+    weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), (first * BLOCK, channel), sums);
     let to = row.blocks.iter_mut().skip(first * row.pitch + row.channel).step_by(row.pitch);
     to.zip(&blocks(&sums.of)[first..]).for_each(|(to, sums)| *to = *sums);
 }

@@ -17,7 +17,7 @@ use super::singles::Singles;
 use super::stumps::{BestStumps, DifferenceExtremes, Stumps, smallest};
 use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::Stop;
-use crate::simd::{BLOCK, Instructions, Kernel, Masked, MaskedTile, Tile, WordRun};
+use crate::simd::{BLOCK, Instructions, Kernel, MaskedTile, Tile, WordRun};
 
 #[inline(always)]
 fn tile_at(n_blocks: usize, i: usize, j: usize) -> usize {
@@ -299,14 +299,9 @@ fn weigh_tiles<P: Instructions, L: Accumulator>(
 ) {
     let first = tests[0] as usize / BLOCK;
     tiles.as_flattened_mut().fill([L::default(); BLOCK]);
-    let BitColumns { stride, words, .. } = counted.columns;
-    let n_words = counted.columns.n_words();
-    let (set, step) = counted.set.map_or((&[u32::MAX][..], 0), |set| (set, 1));
-    let [n_set] = P::count::<1>(&Masked::new(&words[..n_words * stride], *stride, n_words, set, step), first);
     for &g in tests {
         let masks = counted.passing(g as usize, masks);
-        let all = (2 * n_set[g as usize % BLOCK] > sums.n_counted).then_some(0);
-        let (groups, at) = (0..shape.groups.len(), (first * BLOCK, all));
+        let (groups, at) = (0..shape.groups.len(), (first * BLOCK, Some(0)));
         weighed.sum::<P>(counted.columns, groups, |word| masks.at(word), at, sums);
         for (tile, sums) in tiles.iter_mut().zip(&blocks(&sums.of)[first..]) {
             tile[g as usize % BLOCK] = *sums;

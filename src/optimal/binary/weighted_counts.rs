@@ -37,8 +37,6 @@ impl<L> Copy for Weighed<'_, L> {}
 pub(super) struct WeightedSums<L> {
     /// For each word of the columns: the bits that are counted, and the instance of its first bit.
     words: Vec<(u32, u32)>,
-    /// How many instances are counted.
-    pub(super) n_counted: u32,
     picks: Vec<u32>,
     /// Of all instances that are counted, by part of the groups and position.
     all: Vec<[L; WORD]>,
@@ -50,15 +48,13 @@ impl<L: Accumulator> Weighed<'_, L> {
     /// Readies the buffers for sums over these instances.
     #[inline(always)]
     pub(super) fn begin(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
-        let WeightedSums { words, n_counted, picks, of, .. } = sums;
+        let WeightedSums { words, picks, of, .. } = sums;
         words.clear();
-        *n_counted = 0;
         for (group, bounds) in self.starts.windows(2).enumerate() {
             for (at, word) in (columns.starts[group]..columns.starts[group + 1]).enumerate() {
                 let in_use = columns.in_use(word, group, bounds[1] - bounds[0]);
                 let counted = in_use & self.set.map_or(u32::MAX, |set| set[word]);
                 words.push((counted, (bounds[0] + 32 * at) as u32));
-                *n_counted += counted.count_ones();
             }
         }
         // Room for the bits of a whole word behind the last.
@@ -69,28 +65,9 @@ impl<L: Accumulator> Weighed<'_, L> {
         of.grow(columns.stride.next_multiple_of(WORD));
     }
 
-    /// Whether a mask has set most of the instances of some groups that are counted. [`begin`](Self::begin) was called
-    /// before.
-    #[inline(always)]
-    pub(super) fn sets_most(
-        columns: &BitColumns,
-        groups: Range<usize>,
-        mask: impl Fn(usize) -> u32,
-        sums: &WeightedSums<L>,
-    ) -> bool {
-        let (start, end) = (columns.starts[groups.start], columns.starts[groups.end]);
-        let (mut n_set, mut n) = (0, 0);
-        for (word, &(counted, _)) in (start..).zip(&sums.words[start..end]) {
-            n_set += (mask(word) & counted).count_ones();
-            n += counted.count_ones();
-        }
-        2 * n_set > n
-    }
-
     /// Adds up the masses of the instances of some groups that are counted and that a mask has set, for each position
     /// from about `first` on. [`begin`](Self::begin) was called before. If there is a `part`, so was
-    /// [`sum_all`](Self::sum_all), and these groups are that part: what the mask has not set is taken from its sums,
-    /// which is less work if the mask [`sets_most`](Self::sets_most).
+    /// [`sum_all`](Self::sum_all), and these groups are that part: what the mask has not set may be taken from its sums.
     #[inline(always)]
     pub(super) fn sum<P: Instructions>(
         self,
@@ -100,17 +77,25 @@ impl<L: Accumulator> Weighed<'_, L> {
         (first, part): (usize, Option<usize>),
         sums: &mut WeightedSums<L>,
     ) {
-        let WeightedSums { words, picks, all, of, .. } = sums;
+        let WeightedSums { words, picks, all, of } = sums;
         let (start, end) = (columns.starts[groups.start], columns.starts[groups.end]);
         let words = &words[start..end];
         let n_words = columns.stride.div_ceil(WORD);
-        let flip = if part.is_some() { u32::MAX } else { 0 };
+        let by_rest = part.is_some() && {
+            let (mut n_set, mut n) = (0, 0);
+            for (word, &(counted, _)) in (start..).zip(words) {
+                n_set += (mask(word) & counted).count_ones();
+                n += counted.count_ones();
+            }
+            2 * n_set > n
+        };
+        let flip = if by_rest { u32::MAX } else { 0 };
         let mut end = 0;
         for (word, &(counted, first)) in (start..).zip(words) {
             let room = picks[end..].first_chunk_mut().expect("no more bits than instances");
             end += P::positions((mask(word) ^ flip) & counted, first, room);
         }
-        let all = part.map(|part| &all[part * n_words..(part + 1) * n_words]);
+        let all = part.filter(|_| by_rest).map(|part| &all[part * n_words..(part + 1) * n_words]);
         let of = &mut of.as_chunks_mut::<WORD>().0[..n_words];
         let rows = WeighedRows { rows: self.rows, n_words, word: 0, picks: &picks[..end], masses: self.masses };
         let mut word = first / WORD;
@@ -235,7 +220,6 @@ mod tests {
                         of.fill_with(3000, L::MAX);
                         let mut sums = WeightedSums {
                             words: vec![(7, 7); 50],
-                            n_counted: 7,
                             picks: vec![7; 50],
                             all: vec![[L::MAX; WORD]; 9],
                             of,

@@ -169,8 +169,6 @@ pub(super) struct ChildCounts<L> {
     pub(super) has_singles: bool,
     /// Whether all pairs of the smaller branch are counted.
     pub(super) is_counted: bool,
-    /// The branch whose stumps, of all tests, are in `stumps`.
-    pub(super) stumps_of: Option<usize>,
     /// The masses of the instances of the smaller branch, if they are weighed, as trees of depth two are found from them.
     pub(super) masses: Vec<L>,
     pub(super) pairs: Aligned<L>,
@@ -183,7 +181,7 @@ pub(super) struct ChildCounts<L> {
 
 impl<L> ChildCounts<L> {
     fn forget(&mut self) {
-        (self.has_both, self.has_singles, self.is_counted, self.stumps_of) = (false, false, false, None);
+        (self.has_both, self.has_singles, self.is_counted) = (false, false, false);
     }
 }
 
