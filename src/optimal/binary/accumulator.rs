@@ -2,8 +2,8 @@
 
 use crate::simd::{BLOCK, Instructions, MaskedTile, Tile, WORD, WeighedRows};
 
-/// An unsigned integer that holds twice the mass of all cases, so that differences of masses fit as signed ones. Its
-/// greatest value stands for "no tree".
+/// An unsigned integer that holds the mass of all cases. Differences of masses fit as signed ones: it holds twice that
+/// mass, or twice that of each class where classes are subtracted. Its greatest value stands for "no tree".
 pub(in crate::optimal) trait Accumulator: Copy + Ord + Default + Send + Sync + 'static {
     /// No tree.
     const MAX: Self;

@@ -210,7 +210,11 @@ impl<L: Accumulator> Node<L> {
     pub(super) fn count_roughly(&mut self, isa: Isa, instances: &Instances, ticker: &mut Ticker) -> Result<(), Stop> {
         let mut rough = std::mem::take(&mut self.rough);
         let of_node = (self.shape(instances, 1), self.bits());
-        let result = rough.count(isa, instances, &self.ids, self.mass, of_node, ticker);
+        let most = match of_node.0.by_difference() {
+            true => self.counts.totals.iter().map(|total| total.get()).max().unwrap_or(0),
+            false => self.mass,
+        };
+        let result = rough.count(isa, instances, &self.ids, most, of_node, ticker);
         self.rough = rough;
         result
     }

@@ -2,10 +2,10 @@
 //!
 //! Let an instance of mass m have the rough mass floor(m / unit). What a leaf loses is the sum of all classes but the
 //! heaviest, which is the least of such sums over the classes; so a tree loses no less, in mass, than `unit` times what
-//! it loses in rough masses. The unit of a node is the least under which all its rough masses together fit into 15
-//! bits: with some hundred cases the bound is within a hundredth of the exact cost, and takes a quarter of the time.
-//! Where it does not rule a branch out, the branch is counted exactly, and so are the pairs of the node when they are
-//! first needed.
+//! it loses in rough masses. The unit of a node is the least under which all its rough masses together, or those of
+//! each of two classes, fit into 15 bits: with some hundred cases the bound is within a hundredth of the exact cost, and
+//! takes a quarter of the time. What it does not rule out is counted exactly: a few `candidates`, or else all pairs of the
+//! branch, and those of the node when they are first needed.
 
 use super::accumulator::Accumulator;
 use super::counts::{NodeBits, NodeCounts};
@@ -14,7 +14,8 @@ use super::pair_shape::PairShape;
 use crate::budget::{Stop, Ticker};
 use crate::simd::Isa;
 
-/// All rough masses of a node are less than this together, so that twice as much fits into a lane.
+/// The rough masses of a node are less than this together or, where trees are found from differences between two
+/// classes, those of each class: signed sums and differences fit into a lane then.
 const MOST: u64 = 1 << 15;
 
 /// The rough masses of a node, and what is counted of them.
@@ -31,17 +32,18 @@ impl RoughCounts {
         instances.is_rough && !instances.masses.is_empty() && size_of::<L>() > size_of::<u16>()
     }
 
-    /// Makes them from the instances of a node, whose masses add up to `mass`, and counts all pairs.
+    /// Makes them from the instances of a node, whose masses add up to no more than `most`, by class if they are compared
+    /// by class, and counts all pairs.
     pub(super) fn count(
         &mut self,
         isa: Isa,
         instances: &Instances,
         ids: &[u32],
-        mass: u64,
+        most: u64,
         (shape, bits): (PairShape, NodeBits),
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        let unit = mass / (MOST - 1) + 1;
+        let unit = most / (MOST - 1) + 1;
         let NodeCounts { masses, totals, .. } = &mut self.counts;
         masses.clear();
         masses.extend(ids.iter().map(|&id| (instances.masses[id as usize] / unit) as u16));

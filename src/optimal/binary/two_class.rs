@@ -356,12 +356,11 @@ pub(super) fn mass_of<L: Accumulator>(row: &[L], block: usize) -> Block<L> {
     mass
 }
 
-/// The greatest |both| + |d - both|, given the extremes of both.
+/// The greatest |both| + |d - both|, given the extremes of both: as a mass, which may be more than any difference.
 #[inline(always)]
 pub(super) fn spread<L: Accumulator>(d: L, most: L, least: L) -> L {
-    let zero = L::default();
-    let (most, least) = (most.plus(most).minus(d), least.plus(least).minus(d));
-    d.greater(zero.minus(d)).greater(most.greater(zero.minus(most))).greater(least.greater(zero.minus(least)))
+    let apart = |a: L, b: L| a.greater(b).minus(a.lesser(b));
+    apart(d, L::default()).max(apart(most, d.minus(most))).max(apart(least, d.minus(least)))
 }
 
 #[cfg(test)]
