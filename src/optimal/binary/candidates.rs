@@ -4,17 +4,14 @@
 //! the masses that pass each of these and any other test are added up: one row of the matrix of pairs for each, in
 //! place of the whole matrix.
 
-use super::super::problem::Mass;
 use super::accumulator::Accumulator;
-use super::child::{Branch, BranchBuffers};
-use super::node::Node;
 use super::pair_counts::Counted;
 use super::pair_shape::{PairShape, blocks};
+use super::rough::RoughCounts;
 use super::singles::Singles;
 use super::stumps::Stumps;
 use super::two_class::{difference_of, mass_of, spread};
 use super::weighted_counts::WeightedSums;
-use super::workspace::{BinaryEngine, ChildBuffers, ChildCounts, NodeBuffers};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Instructions, Kernel};
 
@@ -32,12 +29,12 @@ pub(super) struct Candidates {
 
 impl Candidates {
     /// Lists them by the rough stumps of all tests.
-    fn list<L: Accumulator>(&mut self, node: &Node<L>, stumps: &Stumps<u16>, cutoff: u64) {
+    pub(super) fn list(&mut self, live: &[u32], rough: &RoughCounts, stumps: &Stumps<u16>, cutoff: u64) {
         self.tests.clear();
         self.rest = u64::MAX;
-        for &test in &node.live {
+        for &test in live {
             let of = |side: &[u16]| u64::from(side[test as usize]);
-            let bound = node.rough.bound(of(&stumps.true_side) + of(&stumps.false_side));
+            let bound = rough.bound(of(&stumps.true_side) + of(&stumps.false_side));
             if bound < cutoff {
                 self.tests.push((bound, test));
             } else {
@@ -50,19 +47,19 @@ impl Candidates {
 
 /// Finds the least cost of two stumps under a test: exact if it is below the cutoff, else a bound. `None` if there are
 /// many candidates once the first is known.
-struct StumpsOfCandidates<'a, 'b, L> {
-    shape: PairShape<'a>,
-    candidates: &'a Candidates,
+pub(super) struct StumpsOfCandidates<'a, 'b, L> {
+    pub(super) shape: PairShape<'a>,
+    pub(super) candidates: &'a Candidates,
     /// The cases, or those that `whole` has and they do not.
-    counted: Counted<'a, L>,
-    whole: Option<Counted<'a, L>>,
-    singles: &'a Singles<L>,
-    live: &'a [u32],
+    pub(super) counted: Counted<'a, L>,
+    pub(super) whole: Option<Counted<'a, L>>,
+    pub(super) singles: &'a Singles<L>,
+    pub(super) live: &'a [u32],
     /// Stop at a test whose two stumps cost no more than this.
-    enough: u64,
-    masks: &'a mut Vec<u32>,
-    sums: [&'a mut WeightedSums<L>; 2],
-    ticker: &'a mut Ticker<'b>,
+    pub(super) enough: u64,
+    pub(super) masks: &'a mut Vec<u32>,
+    pub(super) sums: [&'a mut WeightedSums<L>; 2],
+    pub(super) ticker: &'a mut Ticker<'b>,
 }
 
 impl<L: Accumulator> Kernel for StumpsOfCandidates<'_, '_, L> {
@@ -115,71 +112,5 @@ impl<L: Accumulator> Kernel for StumpsOfCandidates<'_, '_, L> {
             ticker.tick(shape.stride / BLOCK * (counted.words() + whole.map_or(0, Counted::words)))?;
         }
         Ok(Some(least.min(*rest)))
-    }
-}
-
-impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
-    /// The least cost of trees of depth two at a node whose rough stumps are known, if it is below the cutoff; else a
-    /// bound that is not. `None` if rough masses leave many candidates.
-    pub(super) fn candidates_of_node(
-        &self,
-        at: &mut NodeBuffers<L>,
-        enough: u64,
-        cutoff: u64,
-    ) -> Result<Option<u64>, Stop> {
-        let NodeBuffers { node, stumps, rough_stumps, candidates, .. } = at;
-        let shape = self.shape(node);
-        if !shape.by_difference() {
-            return Ok(None);
-        }
-        candidates.list(node, rough_stumps, cutoff);
-        let Stumps { masks, sums, .. } = stumps;
-        let least = self.isa.run(StumpsOfCandidates {
-            shape,
-            candidates,
-            counted: node.counts.counted_for_stumps((shape, node.bits()), None),
-            whole: None,
-            singles: &node.counts.singles,
-            live: &node.live,
-            enough,
-            masks,
-            sums: [sums, &mut WeightedSums::default()],
-            ticker: &mut Ticker::new(self.budget),
-        })?;
-        Ok(least.map(|least| least.min(node.leaf(self.instances.n_classes))))
-    }
-
-    /// The same of a branch of depth two.
-    pub(super) fn candidates_of_branch(
-        &self,
-        node: &Node<L>,
-        (root, side): (usize, usize),
-        enough: u64,
-        cutoff: u64,
-        cell: &mut ChildBuffers<L>,
-    ) -> Result<Option<u64>, Stop> {
-        if !self.shape(node).by_difference() {
-            return Ok(None);
-        }
-        let (branch, buffers) = self.branch_at(node, (root, side), cell);
-        let BranchBuffers { exact, rough, candidates, whole_sums } = buffers;
-        // Its stumps may be those of the other branch, or those of a few tests.
-        self.best_stumps(&branch, &node.rough.counts, rough, None)?;
-        candidates.list(node, &rough.stumps, cutoff);
-        self.split_singles(&branch, &node.counts, exact);
-        let Branch { shape, bits, small, .. } = branch;
-        let ChildCounts { masses, singles, stumps: Stumps { masks, sums, .. }, .. } = exact;
-        self.isa.run(StumpsOfCandidates {
-            shape,
-            candidates,
-            counted: branch.counted(&node.counts, masses),
-            whole: (side != small).then(|| node.counts.counted_for_stumps((shape, bits), None)),
-            singles: &singles[side],
-            live: &node.live,
-            enough,
-            masks,
-            sums: [sums, whole_sums],
-            ticker: &mut Ticker::new(self.budget),
-        })
     }
 }

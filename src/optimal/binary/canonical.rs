@@ -9,11 +9,11 @@ use smallvec::smallvec;
 use super::super::driver::{Root, TreeLimits};
 use super::super::problem::Mass;
 use super::accumulator::Accumulator;
+use super::counts::NONE;
 use super::multi_class::branch_costs;
-use super::node::NONE;
-use super::node_budgets::NodeBudgets;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::subproblem::BinaryNode;
-use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery};
+use super::workspace::BinaryEngine;
 use crate::bits;
 use crate::budget::Stop;
 use crate::constraint::shares;
@@ -30,7 +30,7 @@ pub(super) struct Wanted {
 }
 
 /// A test that is tried as the root of a node: its position there, and which side of that passes the test.
-struct Tried {
+struct PlacedTest {
     test: usize,
     root: usize,
     passing: usize,
@@ -80,7 +80,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
             let passing = self.problem.passing_side(test) ^ swapped;
             let found = match depth > 2 {
-                true => self.reaches(node, &ask, Tried { test, root, passing }, nodes, cost)?,
+                true => self.reaches(node, &ask, PlacedTest { test, root, passing }, nodes, cost)?,
                 false => {
                     let (of, penalty) = (&node.buffers, self.problem.node_penalty);
                     let branches = branch_costs(shape, &of.node.counts.singles, &of.stumps, penalty, root);
@@ -108,7 +108,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         &self,
         node: &mut BinaryNode<L>,
         ask: &BudgetQuery,
-        Tried { test, root, passing }: Tried,
+        PlacedTest { test, root, passing }: PlacedTest,
         nodes: u64,
         cost: u64,
     ) -> Result<Option<Root>, Stop> {

@@ -5,8 +5,9 @@ use super::super::driver::TreeLimits;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
 use super::node::Node;
+use super::node_budgets::{BudgetCosts, BudgetQuery};
 use super::root_bounds::RootBounds;
-use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery};
+use super::workspace::BinaryEngine;
 
 impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     /// Names the reason of bounds on the roots of a node that were raised; checks them, where bounds are checked.

@@ -9,20 +9,19 @@ use super::super::cache::Known;
 use super::super::problem::{Cases, Mass};
 use super::accumulator::Accumulator;
 use super::bit_table::BitColumns;
-use super::candidates::Candidates;
+use super::candidates::{Candidates, StumpsOfCandidates};
 use super::counts::{NodeBits, NodeCounts};
 use super::multi_class::depth_two_costs;
 use super::node::{Node, Parent};
-use super::node_budgets::NodeBudgets;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
 use super::root_bounds::ShapedNode;
 use super::singles::SplitSingles;
-use super::stumps::BestStumps;
+use super::stumps::{BestStumps, Stumps};
 use super::weighted_counts::{Weighed, WeightedSums};
 use super::workspace::{
-    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Inherited, NodeBuffers, NodeState, NodeTask,
-    read, write,
+    BinaryEngine, ChildBuffers, ChildCounts, Inherited, NodeBuffers, NodeState, NodeTask, read, write,
 };
 use crate::budget::{Stop, Ticker};
 
@@ -218,6 +217,41 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let (singles, stumps) = (&exact.singles[side], &exact.stumps);
         let costs = depth_two_costs(shape, &node.live, singles, stumps, leaf, self.problem.node_penalty, |_, _| {});
         Ok(if matches!(run.branch, NodeBudgets::Free) { [costs[3]; 4] } else { costs })
+    }
+
+    /// The least cost of a branch of depth two, if it is below the cutoff; else a bound that is not. `None` if rough masses
+    /// leave many candidates.
+    fn candidates_of_branch(
+        &self,
+        node: &Node<L>,
+        (root, side): (usize, usize),
+        enough: u64,
+        cutoff: u64,
+        cell: &mut ChildBuffers<L>,
+    ) -> Result<Option<u64>, Stop> {
+        if !self.shape(node).by_difference() {
+            return Ok(None);
+        }
+        let (branch, buffers) = self.branch_at(node, (root, side), cell);
+        let BranchBuffers { exact, rough, candidates, whole_sums } = buffers;
+        // Its stumps may be those of the other branch, or those of a few tests.
+        self.best_stumps(&branch, &node.rough.counts, rough, None)?;
+        candidates.list(&node.live, &node.rough, &rough.stumps, cutoff);
+        self.split_singles(&branch, &node.counts, exact);
+        let Branch { shape, bits, small, .. } = branch;
+        let ChildCounts { masses, singles, stumps: Stumps { masks, sums, .. }, .. } = exact;
+        self.isa.run(StumpsOfCandidates {
+            shape,
+            candidates,
+            counted: branch.counted(&node.counts, masses),
+            whole: (side != small).then(|| node.counts.counted_for_stumps((shape, bits), None)),
+            singles: &singles[side],
+            live: &node.live,
+            enough,
+            masks,
+            sums: [sums, whole_sums],
+            ticker: &mut Ticker::new(self.budget),
+        })
     }
 
     /// Raises the bound of a branch of depth two by rough masses, if that is more than the floor.

@@ -6,7 +6,6 @@ use std::sync::{Mutex, OnceLock};
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;
 use super::bit_table::BitColumns;
-use super::node::NONE;
 use super::pair_counts::{CountPairs, CountRow, Counted};
 use super::pair_shape::PairShape;
 use super::singles::Singles;
@@ -15,6 +14,9 @@ use super::weighted_counts::{Weighed, WeightedSums};
 use crate::budget::{Stop, Ticker};
 use crate::simd::{BLOCK, Isa};
 use crate::threads::lock;
+
+/// Marks an absent test or position.
+pub(super) const NONE: u32 = u32::MAX;
 
 /// The cases of a node as bits, whatever they weigh.
 #[derive(Debug, Clone, Copy)]

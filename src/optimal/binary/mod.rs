@@ -105,9 +105,9 @@ impl<'a, M: Mass, L: Accumulator> BinaryEngine<'a, M, L> {
         let n_instances = instances.rows.len();
         let layout = Layout::new(problem.n_tests);
         let rows = instances::packed_rows(problem, &instances, layout, &mut ticker)?;
-        let mut test = vec![node::NONE; layout.stride()];
+        let mut test = vec![counts::NONE; layout.stride()];
         (0..problem.n_tests).for_each(|t| test[layout.position(t)] = t as u32);
-        let live = (0..layout.stride() as u32).filter(|&position| test[position as usize] != node::NONE).collect();
+        let live = (0..layout.stride() as u32).filter(|&position| test[position as usize] != counts::NONE).collect();
         let isa = if switches.baseline { Isa::all()[0] } else { Isa::best() };
         Ok(BinaryEngine {
             problem,

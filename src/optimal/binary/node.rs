@@ -6,16 +6,13 @@
 
 use super::accumulator::Accumulator;
 use super::bit_table::{BitColumns, BitRows, Layout, RowsByPosition};
-use super::counts::{NodeBits, NodeCounts};
+use super::counts::{NONE, NodeBits, NodeCounts};
 use super::instances::Instances;
 use super::pair_counts::Counted;
 use super::pair_shape::PairShape;
 use super::rough::RoughCounts;
 use crate::budget::{Stop, Ticker};
 use crate::simd::{Instructions, Isa, Kernel, WORD};
-
-/// Marks an absent test or position.
-pub(super) const NONE: u32 = u32::MAX;
 
 /// The cases at a node.
 #[derive(Debug, Default)]

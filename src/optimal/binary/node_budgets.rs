@@ -3,7 +3,22 @@
 //! Where the budget does not bind there is one *level*, the cost with all nodes that the depth allows. Where it does,
 //! level k is the cost with at most k nodes, and a split combines the levels i and j of its branches, i + j = k - 1.
 
+use smallvec::SmallVec;
+
 use crate::constraint::full;
+
+/// A cost per level; few unless nodes are counted in deep trees.
+pub(super) type BudgetCosts = SmallVec<[u64; 4]>;
+
+/// What is asked of a node.
+#[derive(Debug, Clone)]
+pub(super) struct BudgetQuery {
+    pub(super) depth: u32,
+    pub(super) levels: NodeBudgets,
+    pub(super) cutoffs: BudgetCosts,
+    /// What is known: no value is below.
+    pub(super) floors: BudgetCosts,
+}
 
 /// The budgets that a node is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -22,12 +22,12 @@ use smallvec::SmallVec;
 
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;
-use super::node::{NONE, Node};
-use super::node_budgets::NodeBudgets;
+use super::counts::NONE;
+use super::node::Node;
+use super::node_budgets::{BudgetQuery, NodeBudgets};
 use super::pair_counts::CountShared;
 use super::pair_shape::PairShape;
 use super::weighted_counts::WeightedSums;
-use super::workspace::BudgetQuery;
 use crate::simd::{BLOCK, Instructions, Isa, Kernel};
 
 /// Bounds on the two branches of each root, for each level of a branch, and on their sum for each level of the node.

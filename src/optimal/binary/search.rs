@@ -12,17 +12,19 @@ use super::super::bound_check::Reason;
 use super::super::problem::Mass;
 use super::accumulator::Accumulator;
 use super::aligned::Aligned;
+use super::candidates::StumpsOfCandidates;
 use super::counts::NodeCounts;
 use super::multi_class::branch_costs;
 use super::node::{Node, Parent, leaf};
-use super::node_budgets::NodeBudgets;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::pair_shape::PairShape;
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, RootBounds, RootCounts, Spread};
 use super::rough::RoughCounts;
 use super::stumps::{BestStumps, Stumps};
+use super::weighted_counts::WeightedSums;
 use super::workspace::{
-    BinaryEngine, BudgetCosts, BudgetQuery, ChildBuffers, ChildCounts, Improvement, Inherited, NodeBuffers, NodeState,
-    NodeTask, Observer, RootCandidate, read, write,
+    BinaryEngine, ChildBuffers, ChildCounts, Improvement, Inherited, NodeBuffers, NodeState, NodeTask, Observer,
+    RootCandidate, read, write,
 };
 use crate::budget::{Stop, Ticker};
 use crate::threads::{held, lock};
@@ -179,6 +181,31 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
         }
         self.shallow(at)
+    }
+
+    /// The least cost of trees of depth two at a node whose rough stumps are known, if it is below the cutoff; else a
+    /// bound that is not. `None` if rough masses leave many candidates.
+    fn candidates_of_node(&self, at: &mut NodeBuffers<L>, enough: u64, cutoff: u64) -> Result<Option<u64>, Stop> {
+        let NodeBuffers { node, stumps, rough_stumps, candidates, .. } = at;
+        let shape = self.shape(node);
+        if !shape.by_difference() {
+            return Ok(None);
+        }
+        candidates.list(&node.live, &node.rough, rough_stumps, cutoff);
+        let Stumps { masks, sums, .. } = stumps;
+        let least = self.isa.run(StumpsOfCandidates {
+            shape,
+            candidates,
+            counted: node.counts.counted_for_stumps((shape, node.bits()), None),
+            whole: None,
+            singles: &node.counts.singles,
+            live: &node.live,
+            enough,
+            masks,
+            sums: [sums, &mut WeightedSums::default()],
+            ticker: &mut Ticker::new(self.budget),
+        })?;
+        Ok(least.map(|least| least.min(node.leaf(self.instances.n_classes))))
     }
 
     /// The least costs of trees of depth two at a node that was built; its stumps stay in `at.stumps`, and its roots,

@@ -11,10 +11,11 @@ use super::super::progress::Anytime;
 use super::super::shape::Shape;
 use super::accumulator::Accumulator;
 use super::canonical::Wanted;
-use super::node::{self, Node};
-use super::node_budgets::NodeBudgets;
+use super::counts::NONE;
+use super::node::Node;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::subproblem::BinaryNode;
-use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery, Improvement, NodeBuffers, Observer};
+use super::workspace::{BinaryEngine, Improvement, NodeBuffers, Observer};
 use crate::budget::{Budget, Stop};
 use crate::threads::lock;
 
@@ -27,7 +28,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
         let mut first_tests = vec![u32::MAX; node.layout.stride()];
         for test in 0..self.problem.n_tests {
             let place = node.place_of[self.layout.position(test)];
-            if place != node::NONE {
+            if place != NONE {
                 let first = &mut first_tests[place as usize / 2];
                 *first = (*first).min(test as u32);
             }

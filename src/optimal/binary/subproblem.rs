@@ -10,9 +10,9 @@ use super::accumulator::Accumulator;
 use super::counts::NodeCounts;
 use super::multi_class::depth_two_costs;
 use super::node::{Node, leaf};
-use super::node_budgets::NodeBudgets;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::stumps::Stumps;
-use super::workspace::{BinaryEngine, BudgetCosts, BudgetQuery, NodeBuffers, Observer, RootCandidate};
+use super::workspace::{BinaryEngine, NodeBuffers, Observer, RootCandidate};
 use crate::budget::Stop;
 
 /// Cases over all tests, with what is known of them.

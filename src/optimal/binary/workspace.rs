@@ -3,8 +3,6 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use smallvec::SmallVec;
-
 use super::super::bound_check::BoundCheck;
 use super::super::cache::Cache;
 use super::super::problem::Problem;
@@ -14,7 +12,7 @@ use super::bit_table::{BitColumns, Layout};
 use super::candidates::Candidates;
 use super::instances::Instances;
 use super::node::Node;
-use super::node_budgets::NodeBudgets;
+use super::node_budgets::{BudgetCosts, BudgetQuery, NodeBudgets};
 use super::root_bounds::{GrandchildBounds, GreatGrandchildBounds, Overlaps, RootBounds};
 use super::singles::Singles;
 use super::stumps::Stumps;
@@ -191,19 +189,6 @@ pub(super) struct Inherited<L> {
     pub(super) bounds: RootBounds<L>,
     /// Bounds on the roots of the child's children; empty if none.
     pub(super) before: Vec<L>,
-}
-
-/// A cost per level; few unless nodes are counted in deep trees.
-pub(super) type BudgetCosts = SmallVec<[u64; 4]>;
-
-/// What is asked of a node.
-#[derive(Debug, Clone)]
-pub(super) struct BudgetQuery {
-    pub(super) depth: u32,
-    pub(super) levels: NodeBudgets,
-    pub(super) cutoffs: BudgetCosts,
-    /// What is known: no value is below.
-    pub(super) floors: BudgetCosts,
 }
 
 /// A root that gave a better tree, with the levels and costs of its branches: of the true and of the false one.
