@@ -114,6 +114,9 @@ impl MaskedTile<'_> {
 
 /// Operations that compilers do not vectorise well by themselves.
 pub(crate) trait Instructions {
+    /// Whether an instruction adds to the lanes that bits choose.
+    const CHOOSES_LANES: bool = false;
+
     /// Counts the bits of `N` neighbouring blocks of columns.
     fn count<const N: usize>(masked: &Masked, block: usize) -> [[u32; BLOCK]; N];
 

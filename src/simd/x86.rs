@@ -207,6 +207,8 @@ unsafe fn extremes_of_lines<const GREATEST: bool>(tile: &Tile<u16>) -> [u16; BLO
 pub(crate) struct ByWord;
 
 impl Instructions for ByWord {
+    const CHOOSES_LANES: bool = true;
+
     #[inline(always)]
     fn weigh_u16<const WORDS: usize>(of: &WeighedRows<u16>, to: &mut [[u16; WORD]; WORDS]) {
         // SAFETY: as below. 32 sums of 16 bits are a register, and the bits of a word choose which of them are added to:

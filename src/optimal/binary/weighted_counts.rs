@@ -40,15 +40,22 @@ pub(super) struct WeightedSums<L> {
     picks: Vec<u32>,
     /// Of all instances that are counted, by part of the groups and position.
     all: Vec<[L; WORD]>,
+    /// For each instance, its mass at each position that it passes; if they are `spread_out`.
+    lanes: Vec<[L; WORD]>,
+    is_spread_out: bool,
     /// By position, in whole words.
     pub(super) of: Aligned<L>,
 }
+
+/// Masses are spread out over the positions of their rows where that takes at most so many bytes.
+pub(super) const SPREAD_OUT: usize = 1 << 18;
 
 impl<L: Accumulator> Weighed<'_, L> {
     /// Readies the buffers for sums over these instances.
     #[inline(always)]
     pub(super) fn begin(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
-        let WeightedSums { words, picks, of, .. } = sums;
+        let WeightedSums { words, picks, of, is_spread_out, .. } = sums;
+        *is_spread_out = false;
         words.clear();
         for (group, bounds) in self.starts.windows(2).enumerate() {
             for (at, word) in (columns.starts[group]..columns.starts[group + 1]).enumerate() {
@@ -77,7 +84,8 @@ impl<L: Accumulator> Weighed<'_, L> {
         (first, part): (usize, Option<usize>),
         sums: &mut WeightedSums<L>,
     ) {
-        let WeightedSums { words, picks, all, of } = sums;
+        let WeightedSums { words, picks, all, lanes, is_spread_out, of } = sums;
+        let lanes = (!P::CHOOSES_LANES && *is_spread_out).then_some(&lanes[..]);
         let (start, end) = (columns.starts[groups.start], columns.starts[groups.end]);
         let words = &words[start..end];
         let n_words = columns.stride.div_ceil(WORD);
@@ -97,17 +105,8 @@ impl<L: Accumulator> Weighed<'_, L> {
         }
         let all = part.filter(|_| by_rest).map(|part| &all[part * n_words..(part + 1) * n_words]);
         let of = &mut of.as_chunks_mut::<WORD>().0[..n_words];
-        let rows = WeighedRows { rows: self.rows, n_words, word: 0, picks: &picks[..end], masses: self.masses };
-        let mut word = first / WORD;
-        while word < n_words {
-            let rows = WeighedRows { word, ..rows };
-            word += match n_words - word {
-                1 => write_sums::<P, L, 1>(&rows, all, of),
-                2 => write_sums::<P, L, 2>(&rows, all, of),
-                3 => write_sums::<P, L, 3>(&rows, all, of),
-                _ => write_sums::<P, L, 4>(&rows, all, of),
-            };
-        }
+        let (picks, word) = (&picks[..end], first / WORD);
+        write_sums::<P, L>(WeighedRows { rows: self.rows, n_words, word, picks, masses: self.masses }, lanes, all, of);
     }
 
     /// Adds up the masses of all instances that are counted, for each of these parts of the groups. Calls
@@ -120,25 +119,80 @@ impl<L: Accumulator> Weighed<'_, L> {
         sums: &mut WeightedSums<L>,
     ) {
         self.begin(columns, sums);
+        self.spread_out::<P>(columns, sums);
         sums.all.clear();
         for groups in parts {
             self.sum::<P>(columns, groups, |_| u32::MAX, (0, None), sums);
             sums.all.extend_from_slice(&sums.of.as_chunks().0[..columns.stride.div_ceil(WORD)]);
         }
     }
+
+    /// Spreads masses out, if that is not too much: each is added up for many tests, and where no instruction chooses
+    /// lanes by bits it takes longer to choose them than to read them.
+    #[inline(always)]
+    fn spread_out<P: Instructions>(self, columns: &BitColumns, sums: &mut WeightedSums<L>) {
+        let n_words = columns.stride.div_ceil(WORD);
+        let len = self.starts.last().map_or(0, |&n| n * n_words);
+        sums.is_spread_out = !P::CHOOSES_LANES && len * size_of::<[L; WORD]>() <= SPREAD_OUT;
+        if !sums.is_spread_out {
+            return;
+        }
+        if sums.lanes.len() < len {
+            sums.lanes.resize(len, [L::default(); WORD]);
+        }
+        for (row, lanes) in (0u32..).zip(sums.lanes[..len].chunks_exact_mut(n_words)) {
+            let rows = WeighedRows { rows: self.rows, n_words, word: 0, picks: &[row], masses: self.masses };
+            write_sums::<P, L>(rows, None, None, lanes);
+        }
+    }
 }
 
-/// Writes the sums of some words of the rows, or what is left of `all` without them. Returns how many words those are.
+/// Writes the sums of the words of the rows from `rows.word` on, or what is left of `all` without them; from masses that
+/// are spread out, if there are.
 #[inline(always)]
-fn write_sums<P: Instructions, L: Accumulator, const WORDS: usize>(
+fn write_sums<P: Instructions, L: Accumulator>(
+    mut rows: WeighedRows<L>,
+    lanes: Option<&[[L; WORD]]>,
+    all: Option<&[[L; WORD]]>,
+    of: &mut [[L; WORD]],
+) {
+    while rows.word < rows.n_words {
+        rows.word += match rows.n_words - rows.word {
+            1 => write_words::<P, L, 1>(&rows, lanes, all, of),
+            2 => write_words::<P, L, 2>(&rows, lanes, all, of),
+            3 => write_words::<P, L, 3>(&rows, lanes, all, of),
+            _ => write_words::<P, L, 4>(&rows, lanes, all, of),
+        };
+    }
+}
+
+/// The same of as many words as are added up at once. Returns how many words those are.
+#[inline(always)]
+fn write_words<P: Instructions, L: Accumulator, const WORDS: usize>(
     rows: &WeighedRows<L>,
+    lanes: Option<&[[L; WORD]]>,
     all: Option<&[[L; WORD]]>,
     of: &mut [[L; WORD]],
 ) -> usize {
     let to: &mut [_; WORDS] = of[rows.word..]
         .first_chunk_mut()
         .expect("`rows.word + WORDS` is no more than the words of a row, and so many sums");
-    L::weigh::<P, WORDS>(rows, to);
+    match lanes {
+        Some(lanes) => {
+            let mut sums = [[L::default(); WORD]; WORDS];
+            for &pick in rows.picks {
+                let row: &[_; WORDS] =
+                    lanes[pick as usize * rows.n_words + rows.word..].first_chunk().expect("as rows");
+                for (sums, row) in sums.iter_mut().zip(row) {
+                    for lane in 0..WORD {
+                        sums[lane] = sums[lane].plus(row[lane]);
+                    }
+                }
+            }
+            *to = sums;
+        }
+        None => L::weigh::<P, WORDS>(rows, to),
+    }
     if let Some(all) = all {
         for (to, all) in to.iter_mut().zip(&all[rows.word..]) {
             for bit in 0..WORD {
@@ -222,6 +276,8 @@ mod tests {
                             words: vec![(7, 7); 50],
                             picks: vec![7; 50],
                             all: vec![[L::MAX; WORD]; 9],
+                            lanes: vec![[L::MAX; WORD]; 9],
+                            is_spread_out: true,
                             of,
                         };
                         isa.run(Sum { weighed, columns: &columns, masks: &masks, first, rest, sums: &mut sums });
