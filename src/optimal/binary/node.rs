@@ -78,8 +78,8 @@ impl<L: Accumulator> Node<L> {
         leaf(&self.counts.totals[..n_classes])
     }
 
-    /// Makes the rest from `ids`, `starts`, `keeps` and `is_rough`. Complexity: O(cases x tests / 16 + words x tests^2 /
-    /// 32), without the second term if pairs are not kept.
+    /// Makes the rest from `ids`, `starts`, `keeps` and `is_rough`; pairs are counted when they are first needed, but rough
+    /// ones. Complexity: O(cases x tests / 16), and O(words x tests^2 / 32) for rough pairs.
     pub(super) fn build(
         &mut self,
         isa: Isa,
@@ -195,8 +195,6 @@ impl<L: Accumulator> Node<L> {
         self.counts = counts;
         if self.is_rough {
             self.count_roughly(isa, instances, ticker)?;
-        } else if self.keeps {
-            self.counts.matrix(isa, (shape, self.bits()), ticker)?;
         }
         self.passing.clear();
         self.passing.extend((0..shape.stride).map(|position| self.counts.singles.mass(shape, true, position)));
