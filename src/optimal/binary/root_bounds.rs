@@ -291,6 +291,12 @@ impl<L: Accumulator> GreatGrandchildBounds<L> {
         8 * stride * stride * stride * size_of::<L>()
     }
 
+    /// Whether they save more than they cost. A child's are read and written some dozen times; beyond half a megabyte
+    /// that takes longer than to count the pairs of the few cases that they rule out, unless cases take many words.
+    pub(super) fn pay(stride: usize, words: usize) -> bool {
+        4 * stride * stride * size_of::<L>() <= 1 << 19 || words >= 32
+    }
+
     pub(super) fn reset(&mut self, stride: usize) {
         self.stride = stride;
         self.known.resize(2 * stride, Vec::new());

@@ -139,7 +139,9 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
             }
         }
         let fits = GreatGrandchildBounds::<L>::bytes(stride).saturating_add(grand_bytes) <= self.grand_bytes;
-        state.keeps_great = state.keeps_grand && ask.depth > 4 && matches!(ask.levels, NodeBudgets::Free) && fits;
+        let pays = GreatGrandchildBounds::<L>::pay(stride, node.columns.n_words());
+        state.keeps_great =
+            state.keeps_grand && ask.depth > 4 && matches!(ask.levels, NodeBudgets::Free) && fits && pays;
         if state.keeps_great {
             state.great.reset(stride);
         }
