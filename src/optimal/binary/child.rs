@@ -281,7 +281,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// A branch of depth two, once the smaller branch of its root is in the buffers; and the buffers of its counts.
-    pub(super) fn branch_at<'a>(
+    fn branch_at<'a>(
         &'a self,
         node: &'a Node<L>,
         (root, side): (usize, usize),
@@ -324,7 +324,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
     }
 
     /// Counts single tests in both branches of a root, by some counts of the node.
-    pub(super) fn split_singles<K: Accumulator>(
+    fn split_singles<K: Accumulator>(
         &self,
         &Branch { shape, bits, root, .. }: &Branch,
         counts: &NodeCounts<K>,
@@ -346,7 +346,7 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 
     /// The least errors of two stumps in a branch, by some counts of the node. Once no more than `enough` is found, the
     /// rest is not looked at.
-    pub(super) fn best_stumps<K: Accumulator>(
+    fn best_stumps<K: Accumulator>(
         &self,
         branch: &Branch,
         counts: &NodeCounts<K>,
@@ -379,15 +379,15 @@ impl<M: Mass, L: Accumulator> BinaryEngine<'_, M, L> {
 }
 
 /// A branch of a root, as the instances of a node.
-pub(super) struct Branch<'a> {
-    pub(super) shape: PairShape<'a>,
-    pub(super) bits: NodeBits<'a>,
+struct Branch<'a> {
+    shape: PairShape<'a>,
+    bits: NodeBits<'a>,
     /// Whether there is room for all pairs.
     keeps: bool,
     root: usize,
     /// Which branch it is, and which one the buffers hold.
     side: usize,
-    pub(super) small: usize,
+    small: usize,
     /// The latter, if it was gathered; else a bit for each of its instances.
     gathered: Option<Gathered<'a>>,
     set: &'a [u32],
@@ -396,11 +396,7 @@ pub(super) struct Branch<'a> {
 impl<'a> Branch<'a> {
     /// What to count of the branch that the buffers hold, for trees of depth two. Its masses, if instances are weighed,
     /// are written to `masses`.
-    pub(super) fn counted<'c, L: Accumulator>(
-        &self,
-        counts: &'c NodeCounts<L>,
-        masses: &'c mut Vec<L>,
-    ) -> Counted<'c, L>
+    fn counted<'c, L: Accumulator>(&self, counts: &'c NodeCounts<L>, masses: &'c mut Vec<L>) -> Counted<'c, L>
     where
         'a: 'c,
     {
@@ -418,11 +414,11 @@ impl<'a> Branch<'a> {
 }
 
 /// Buffers to solve a branch of depth two.
-pub(super) struct BranchBuffers<'a, L> {
-    pub(super) exact: &'a mut ChildCounts<L>,
-    pub(super) rough: &'a mut ChildCounts<u16>,
-    pub(super) candidates: &'a mut Candidates,
-    pub(super) whole_sums: &'a mut WeightedSums<L>,
+struct BranchBuffers<'a, L> {
+    exact: &'a mut ChildCounts<L>,
+    rough: &'a mut ChildCounts<u16>,
+    candidates: &'a mut Candidates,
+    whole_sums: &'a mut WeightedSums<L>,
 }
 
 /// Instances of a node with columns of their own.

@@ -3,12 +3,12 @@
 //! `instances` says what is counted and `bit_table` how its bits lie; `node` makes the cases of a node compact.
 //! `pair_counts` and, where masses have many digits, `weighted_counts` add up what passes two tests, in the integers of
 //! an `accumulator` and the sizes of a `pair_shape`; `counts` keeps what is counted at a node, and `rough` the same of
-//! rounded masses. `two_class` and `multi_class` find trees of depth two from that, `candidates` the exact cost of the few
-//! that rounded masses leave. `root_bounds` learns from solved
-//! roots what others cannot undercut. `search` tries the roots of a node, and `child` solves their branches under all
-//! `node_budgets` at once, in the buffers of a `workspace`. `solver` is the engine as the driver sees it, which asks
-//! about a `subproblem`; `canonical` finds the roots of the tree that users get, and `check` compares bounds with the
-//! reference. `crate::simd` compiles the hot loops for several instruction sets; `bench_hooks` has them measured.
+//! rounded masses. `two_class` and `multi_class` find trees of depth two from that, `candidates` the exact cost of the
+//! few that rounded masses leave. `root_bounds` learns from solved roots what others cannot undercut. `search` tries the
+//! roots of a node, and `child` solves their branches under all `node_budgets` at once, in the buffers of a `workspace`.
+//! `solver` is the engine as the driver sees it, which asks about a `subproblem`; `canonical` finds the roots of the tree
+//! that users get, and `check` compares bounds with the reference. `crate::simd` compiles the hot loops for several
+//! instruction sets; `bench_hooks` has them measured.
 
 // Lanes of several blocks are worked on side by side: an index says it best, and compiles to vectors.
 #![allow(clippy::needless_range_loop)]
@@ -75,7 +75,7 @@ pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth
     let words = n / 32 + instances.groups.len() as u64;
     // Weighed instances in the order of positions too, at the node and per thread, and each with its word; lists of
     // those that are added up, and their masses position by position, for exact and for rough pairs.
-    let of_lists = 2 * (4 * n + 8 * words + weighted_counts::SPREAD_OUT as u64);
+    let of_lists = 2 * (4 * n + 8 * words) + (n * stride * lane).min(2 * weighted_counts::SPREAD_OUT as u64);
     let of_positions = n * (8 * stride.div_ceil(32) + 2 * lane) + 8 * words;
     let weighed = if instances.masses.is_empty() { 0 } else { of_positions + of_lists };
     let rows = n * (4 * layout.lanes as u64 + 16 + 2 * lane) + weighed + words * (8 * stride + 64);

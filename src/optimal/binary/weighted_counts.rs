@@ -181,8 +181,9 @@ fn write_words<P: Instructions, L: Accumulator, const WORDS: usize>(
         Some(lanes) => {
             let mut sums = [[L::default(); WORD]; WORDS];
             for &pick in rows.picks {
-                let row: &[_; WORDS] =
-                    lanes[pick as usize * rows.n_words + rows.word..].first_chunk().expect("as rows");
+                let row: &[_; WORDS] = lanes[pick as usize * rows.n_words + rows.word..]
+                    .first_chunk()
+                    .expect("each row is spread out over `n_words` words");
                 for (sums, row) in sums.iter_mut().zip(row) {
                     for lane in 0..WORD {
                         sums[lane] = sums[lane].plus(row[lane]);
