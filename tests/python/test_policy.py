@@ -48,6 +48,36 @@ def test_it_is_the_greatest_reward(seed):
     assert [-root[action] for action in actions] == pytest.approx(rewards.sum(axis=0))
 
 
+def exhaustive(X, rewards):
+    """The greatest reward of a tree of depth two, over every cut of every column at each of its three nodes."""
+    orders = np.argsort(X, axis=0, kind="stable").T
+    ends = np.array([np.append(np.diff(column[order]) > 0, True) for column, order in zip(X.T, orders, strict=True)])
+
+    def stump(inside):
+        # Rows outside count for nothing, so that a cut between them and a row inside is that of the rows inside.
+        sums = np.cumsum((rewards * inside[:, None])[orders], axis=1)
+        split = sums.max(axis=2) + (sums[:, -1:] - sums).max(axis=2)
+        return split[ends].max()
+
+    best = stump(np.ones(len(X)))
+    for column in X.T:
+        for threshold in np.unique(column)[:-1]:
+            left = (column <= threshold).astype(float)
+            best = max(best, stump(left) + stump(1 - left))
+    return best
+
+
+@pytest.mark.parametrize("signal", [0.0, 1.0])
+def test_against_an_exhaustive_search_of_depth_two(signal):
+    random = np.random.default_rng(5)
+    X = np.round(random.normal(size=(2_000, 10)), 1)
+    rewards = random.integers(-16, 17, (2_000, 3)) / 8
+    rewards[:, 1] += signal * ((X[:, 0] > 0.2) & (X[:, 3] <= 0.5))
+    rewards[:, 2] += signal * ((X[:, 0] <= 0.2) & (X[:, 7] > -0.4))
+    result = PolicyTreeSearch(max_depth=2, binarizer=ALL).run(Dataset.from_arrays(X, rewards=rewards))
+    assert (result.status, result.reward) == ("optimal", exhaustive(X, rewards))
+
+
 def data(n=60, k=3, seed=0, **options):
     random = np.random.default_rng(seed)
     return Dataset.from_arrays(random.normal(size=(n, 4)), rewards=random.normal(size=(n, k)), **options)
