@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 
 use num_bigint::BigUint;
 use num_integer::Integer;
+use smallvec::SmallVec;
 
-/// The sum of fractions: first, in lowest terms, those of equal denominators, then pairs, so that most products are of
-/// small numbers.
+/// To bring this many fractions to lowest terms takes longer than to multiply them as they are.
+const FEW: usize = 3;
+
+/// The sum of fractions: first those of equal denominators, in lowest terms unless they are few, then pairs, so that most
+/// products are of small numbers.
 fn sum_of_fractions(quotients: impl Iterator<Item = (BigUint, BigUint)>) -> (BigUint, BigUint) {
+    let quotients: SmallVec<[_; FEW]> = quotients.collect();
+    let are_few = quotients.len() <= FEW;
     let mut of_denominators: BTreeMap<BigUint, BigUint> = BTreeMap::new();
     for (numerator, denominator) in quotients {
-        let common = numerator.gcd(&denominator);
+        let common = if are_few { BigUint::ONE } else { numerator.gcd(&denominator) };
         *of_denominators.entry(denominator / &common).or_default() += numerator / common;
     }
     let mut sums: Vec<(BigUint, BigUint)> = of_denominators.into_iter().map(|(b, a)| (a, b)).collect();
