@@ -40,8 +40,8 @@ impl ClassStats {
     /// Zeroes everything but the class masses.
     pub(super) fn clear_sums(&mut self) {
         (self.total, self.logs, self.products) = (0, 0, 0);
-        // Where there are none, not even nothing is written: to an address that is not mapped that takes some hundred
-        // cycles with masked stores.
+        // An empty vector has an address that is not mapped. Filling it is a store whose mask is empty, which takes some
+        // processors hundreds of cycles at such an address.
         if !self.expected_costs.is_empty() {
             self.expected_costs.fill(0);
         }

@@ -26,7 +26,7 @@ impl<'a, L: Copy> WeighedRows<'a, L> {
 }
 
 /// A mass, and for each byte its bits, each as a mass whose bits are all the same.
-pub(super) trait Mass: Copy + 'static {
+pub(super) trait LaneMass: Copy + 'static {
     const NONE: Self;
     const MASKS: &'static [[Self; 8]; 256];
     /// The sum, modulo what fits, with those bits of a mass that are set in the mask.
@@ -35,7 +35,7 @@ pub(super) trait Mass: Copy + 'static {
 
 macro_rules! mass {
     ($($int:ty),*) => {$(
-        impl Mass for $int {
+        impl LaneMass for $int {
             const NONE: Self = 0;
             const MASKS: &'static [[Self; 8]; 256] = &{
                 let mut masks = [[0; 8]; 256];
@@ -58,7 +58,7 @@ mass!(u16, u32, u64);
 /// Writes the sums of at most four words, a byte of each at a time: where no instruction chooses lanes by bits, to look
 /// masks up is faster than to make them.
 #[inline(always)]
-pub(super) fn by_byte<L: Mass, const WORDS: usize>(of: &WeighedRows<L>, sums: &mut [[L; WORD]; WORDS]) {
+pub(super) fn by_byte<L: LaneMass, const WORDS: usize>(of: &WeighedRows<L>, sums: &mut [[L; WORD]; WORDS]) {
     for bit in (0..WORD).step_by(8) {
         // One by one: of a loop, compilers put the words side by side and not their bits.
         let [mut a, mut b, mut c, mut d] = [[L::NONE; 8]; 4];
@@ -81,7 +81,7 @@ pub(super) fn by_byte<L: Mass, const WORDS: usize>(of: &WeighedRows<L>, sums: &m
 }
 
 #[inline(always)]
-fn add<L: Mass>(sums: &mut [L; 8], bits: u32, mass: L) {
+fn add<L: LaneMass>(sums: &mut [L; 8], bits: u32, mass: L) {
     let masks = &L::MASKS[(bits & 0xff) as usize];
     for at in 0..8 {
         sums[at] = sums[at].plus(mass, masks[at]);

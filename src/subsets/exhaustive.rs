@@ -47,7 +47,7 @@ pub fn exhaust(
     let mut stats = Stats::default();
     let (empty, error) = context.root();
     // Any tree of a subset is better.
-    let mut best = BestSubset { value: u128::MAX, n_used: usize::MAX, tree: empty, error };
+    let mut best = ExhaustiveBest { value: u128::MAX, n_used: usize::MAX, tree: empty, error };
     let mut shown = budget.reserve(0);
     let mut subset = vec![false; context.optional.len()];
     let stopped = loop {
@@ -64,7 +64,7 @@ pub fn exhaust(
             if (value, n_used) < (best.value, best.n_used) {
                 // It stays in memory beside the trees that follow.
                 shown.as_mut().map_err(|stop| *stop)?.resize(context.shown_bytes(tree.nodes().len()))?;
-                best = BestSubset { value, n_used, tree, error };
+                best = ExhaustiveBest { value, n_used, tree, error };
                 board.publish(objective.fraction(value), 0.0);
             }
             Ok(())
@@ -78,7 +78,7 @@ pub fn exhaust(
             break None;
         }
     };
-    let BestSubset { tree, error, .. } = best;
+    let ExhaustiveBest { tree, error, .. } = best;
     let value = objective.fraction(objective.value(error, tree.features().len()));
     Ok(Outcome {
         features: context.with_required(&tree),
@@ -94,7 +94,7 @@ pub fn exhaust(
 }
 
 /// The best tree so far.
-struct BestSubset {
+struct ExhaustiveBest {
     value: u128,
     /// How many features it uses.
     n_used: usize,

@@ -135,7 +135,7 @@ impl SetList {
 }
 
 /// Buffers of the enumeration of sets, and what is charged for them.
-struct Enumeration<'b> {
+struct SetEnumeration<'b> {
     sets: SetList,
     /// The sets to go on with, ascending by mass and count.
     open: Vec<u32>,
@@ -163,7 +163,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
         }
         let most_mass = self.whole.mass - self.least_mass;
         let held = ticker.budget().reserve(0)?;
-        let buffers = &mut Enumeration { sets: SetList::default(), open: Vec::new(), next: Vec::new(), held };
+        let buffers = &mut SetEnumeration { sets: SetList::default(), open: Vec::new(), next: Vec::new(), held };
         let mut prefix = LevelMasses::default();
         for level in 0..self.levels.len() {
             let next = prefix.plus(self.levels[level]);
@@ -186,7 +186,7 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
         &mut self,
         edge: &Edge,
         scan: &mut BinaryScan<I>,
-        buffers: &mut Enumeration,
+        buffers: &mut SetEnumeration,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
         let mut size = FIRST_CORE;
@@ -281,10 +281,10 @@ impl<'s, I: ClassImpurity> LevelSubsets<'s, I> {
         mut core: Vec<CoreLevel>,
         slack: f64,
         scan: &mut BinaryScan<I>,
-        buffers: &mut Enumeration,
+        buffers: &mut SetEnumeration,
         ticker: &mut Ticker,
     ) -> Result<(), Stop> {
-        let Enumeration { sets, open, next, held } = buffers;
+        let SetEnumeration { sets, open, next, held } = buffers;
         // Large levels first: what is left to change the mass soon excludes most sets.
         core.sort_by_key(|level| (std::cmp::Reverse(self.levels[level.level].mass), level.level));
         let (mut more, mut less) = (LevelMasses::default(), LevelMasses::default());

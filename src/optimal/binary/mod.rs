@@ -71,11 +71,12 @@ pub(super) fn bytes(instances: &Instances, lane: usize, keeps_pairs: bool, depth
     let (tests, channels) = (if keeps_pairs { stride } else { BLOCK as u64 }, instances.channels as u64);
     let matrices = stride.saturating_mul(tests).saturating_mul(channels + 1).saturating_mul(lane);
     // Among the counts of single tests, the sums of all instances that are weighed, at the node and per thread.
-    let singles = stride * (10 * channels + 16) * lane + 64 * stride;
+    let singles = stride * (10 * channels + 16) * lane + 80 * stride;
     let words = n / 32 + instances.groups.len() as u64;
     // Weighed instances in the order of positions too, at the node and per thread, and each with its word; lists of
-    // those that are added up, and their masses position by position, for exact and for rough pairs.
-    let of_lists = 2 * (4 * n + 8 * words) + (n * stride * lane).min(2 * weighted_counts::SPREAD_OUT as u64);
+    // those that are added up, for exact pairs of a branch and of its node and for rough pairs; and masses that are
+    // spread out over positions, exact and rough.
+    let of_lists = 3 * (4 * n + 8 * words) + (n * stride * lane).min(2 * weighted_counts::SPREAD_OUT as u64);
     let of_positions = n * (8 * stride.div_ceil(32) + 2 * lane) + 8 * words;
     let weighed = if instances.masses.is_empty() { 0 } else { of_positions + of_lists };
     let rows = n * (4 * layout.lanes as u64 + 16 + 2 * lane) + weighed + words * (8 * stride + 64);
